@@ -19,7 +19,7 @@ from lockstep.report.text_table import table
 from lockstep.systems.registry import model_named
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.search_options import SearchOptions
-from lockstep.tla.tables import frontier, table_search
+from lockstep.tla.tables import table_search
 from lockstep.tla.tables.decision_trees import Trees
 from lockstep.tla.tables.expander import Expander
 from lockstep.tla.tables.fingerprint_set import FingerprintSet
@@ -96,9 +96,8 @@ def _levels(loaded: Any, *, deadlock: bool) -> list[Level]:
         ("fingerprint", Expander, "_fingerprints_after"),
         ("properties", StepPredicates, "verdicts"),
         ("properties", StatePredicates, "verdicts_after"),
-        ("duplicates", FingerprintSet, "has"),
         ("duplicates", FingerprintSet, "add"),
-        ("duplicates", frontier, "first_places"),
+        ("new states", Expander, "accept"),
         ("evaluate", Trees, "_evaluate"),
     ):
         clock.watch(phase, owner, name)

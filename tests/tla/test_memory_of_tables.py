@@ -6,12 +6,10 @@ import tracemalloc
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
-from lockstep.tla.tables import fingerprint_set as seen_module
 from lockstep.tla.tables.fingerprint_set import FingerprintSet
 from lockstep.tla.tables.table_search import explore_by_tables
 from tests.support.places import SPECS
@@ -51,9 +49,8 @@ def _without_properties(spec: Spec) -> Spec:
     return other
 
 
-def test_a_set_of_fingerprints_grows_without_other_memory_than_its_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_set_of_fingerprints_grows_without_other_memory_than_its_tables() -> None:
     numbers = np.random.default_rng(0).integers(1, 2**63, 1 << 18).astype(np.uint64)
-    monkeypatch.setattr(seen_module, "_MOVED_TOGETHER", 1 << 12)
     seen = FingerprintSet(numbered=True)
     for part in np.array_split(numbers, 300):
         seen.add(part)

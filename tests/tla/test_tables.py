@@ -23,6 +23,7 @@ from lockstep.tla.tables.decision_trees import Trees
 from lockstep.tla.tables.definition_columns import DefinitionColumn
 from lockstep.tla.tables.evaluator import Evaluator
 from lockstep.tla.tables.expander import Expander
+from lockstep.tla.tables.fingerprint_set import FingerprintSet
 from lockstep.tla.tables.memberships import Membership
 from lockstep.tla.tables.predicate_trees import StatePredicates
 from lockstep.tla.tables.state_layout import Layout, UnsuitedError
@@ -146,10 +147,23 @@ def test_the_counts_depend_on_no_choice_of_the_fingerprint(cache: Path) -> None:
     assert one.distinct >= 100
 
 
-def test_first_places_finds_the_first_of_each_fingerprint_in_order() -> None:
-    hashes = np.array([3, 1, 3, 1, 3], np.uint64)
-    assert fingerprints.first_places(hashes).tolist() == [0, 1]
-    assert fingerprints.first_places(hashes[:0]).tolist() == []
+def test_a_set_says_of_each_fingerprint_whether_it_is_new_and_of_equal_ones_the_first_is() -> None:
+    seen = FingerprintSet()
+    assert seen.add(np.array([3, 1, 3, 1, 3], np.uint64)).tolist() == [True, True, False, False, False]
+    left_out = np.array([False, True, False])
+    assert seen.add(np.array([1, 2, 0], np.uint64), left_out).tolist() == [False, False, True]
+    assert seen.has(np.array([0, 1, 2, 3], np.uint64)).tolist() == [True, True, False, True]
+
+
+def test_fingerprints_that_were_added_last_are_removed_and_the_others_are_found() -> None:
+    """These lie behind one another: all have the same first place in the table."""
+    crowded = (np.arange(1, 2_000, dtype=np.uint64) << np.uint64(40)) | np.uint64(7)
+    seen = FingerprintSet()
+    seen.add(crowded)
+    seen.remove_last(crowded[500:])
+    assert len(seen) == 500
+    assert seen.has(crowded).tolist() == [True] * 500 + [False] * 1_499
+    assert seen.add(crowded).sum() == 1_499
 
 
 def test_a_collision_is_as_probable_as_tlc_calculates() -> None:
@@ -371,8 +385,8 @@ def the_last_way_to_a_state_counts(patch: pytest.MonkeyPatch) -> None:
 
     def generate(self: Any, *rest: Any) -> Any:
         found = right(self, *rest)
-        order = np.lexsort((-found.places, found.rows))
-        return successor_groups.Generated(found.rows, found.steps[order], found.places[order], found.failing)
+        order = np.lexsort((-np.arange(len(found.rows)), found.rows))
+        return successor_groups.Generated(found.rows, found.steps[order], found.groups[order], found.failing)
 
     patch.setattr(successor_groups.SuccessorGroups, "generate", generate)
 
@@ -391,14 +405,15 @@ def fingerprints_are_short(patch: pytest.MonkeyPatch) -> None:
 
 def a_definition_stays_as_it_was(patch: pytest.MonkeyPatch) -> None:
     """A step that writes what a definition reads leaves its column alone."""
-    right = Expander._after
+    right = Expander.accept
 
-    def after(self: Any, full: Any, sources: Any, *rest: Any) -> Any:
-        rows = right(self, full, sources, *rest)
-        rows[:, self.layout.width :] = full[sources, self.layout.width :]
-        return rows
+    def accept(self: Any, level: Any, expanded: Any, new: Any, into: Any, to: int) -> Any:
+        found = right(self, level, expanded, new, into, to)
+        of_definitions = level.full[expanded.generated.rows[new], self.layout.width :]
+        into.full[to : to + len(new), self.layout.width :] = of_definitions
+        return found
 
-    patch.setattr(Expander, "_after", after)
+    patch.setattr(Expander, "accept", accept)
 
 
 def what_a_definition_reads_is_forgotten(patch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ EXTRAS: Mapping[str, frozenset[str]] = MappingProxyType(
         "prove": frozenset({"z3"}),
         "draw": frozenset({"jinja2"}),
         "hunt": frozenset({"hypothesis"}),
-        "tables": frozenset({"numpy"}),
+        "tables": frozenset({"numpy", "numba"}),
         "capture": frozenset({"dpkt"}),
     }
 )

@@ -1,6 +1,6 @@
 """The kernels of a graphics card on the processor, where one thread after the other has its turn.
 
-They are interpreted, which needs no Numba, or compiled, so that what runs is what a card runs, with its numbers of 32
+They are interpreted, or compiled, so that what runs is what a card runs, with its numbers of 32
 and 64 bits. Numba's simulator interprets them, too; there threads interfere with one another.
 """
 
@@ -36,12 +36,7 @@ def card_on_processor(*, compiled: bool = False, threads: int = 3) -> Iterator[S
     """
     cuda, turn = _threads() if not compiled else (_compiled(), None)
     with pytest.MonkeyPatch.context() as patch:
-        if compiled:
-            patch.setattr(importlib.import_module("numba"), "cuda", cuda, raising=False)
-        else:
-            numba: Any = ModuleType("numba")
-            numba.cuda, numba.int32 = cuda, np.int32
-            patch.setitem(sys.modules, "numba", numba)
+        patch.setattr(importlib.import_module("numba"), "cuda", cuda, raising=False)
         package = importlib.import_module(_PACKAGE)
         for name in _MODULES:
             patch.delitem(sys.modules, f"{_PACKAGE}.{name}", raising=False)
@@ -74,7 +69,7 @@ def _threads() -> tuple[Any, _Turn]:
         grid=lambda _dimension: turn.thread,
         gridsize=lambda _dimension: turn.threads,
         atomic=type("Atomic", (), functions),
-        local=SimpleNamespace(array=np.zeros),
+        local=SimpleNamespace(array=lambda count, _kind: np.zeros(count, np.int32)),
     )
     return cuda, turn
 

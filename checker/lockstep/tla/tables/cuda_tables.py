@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from lockstep.tla.tables import cuda_kernels as kernels
 from lockstep.tla.tables.cuda_device import Device
@@ -14,7 +12,7 @@ from lockstep.tla.tables.decision_trees import Ints
 from lockstep.tla.tables.expander import Expander
 from lockstep.tla.tables.fingerprint_set import DeviceFullError
 from lockstep.tla.tables.predicate_trees import StepPredicates
-from lockstep.tla.tables.successor_groups import SuccessorGroup
+from lockstep.tla.tables.written_steps import lists_of
 
 _NOTHING: Ints = np.zeros(0, np.int32)
 
@@ -32,7 +30,6 @@ class CudaTables:
 
     def __init__(self, expander: Expander, device: Device) -> None:
         self._expander, self._device = expander, device
-        self._groups = _numbered(expander.groups.top)
         self.groups = expander.groups.count
         self.ints: Any = None
         self.at: Any = None
@@ -75,8 +72,8 @@ class CudaTables:
         roots = np.full(expander.evaluator.span, -1, np.int32)
         for column, tree in derived.items():
             roots[column] = tree.root
-        stale_first, stale = _lists(expander.trees.touched(masks, list(derived.values())))
-        affected_first, affected = _lists(expander.groups.touched(masks))
+        stale_first, stale = lists_of(expander.trees.touched(masks, list(derived.values())))
+        affected_first, affected = lists_of(expander.groups.touched(masks))
         return {
             kernels.DERIVED: roots,
             kernels.TREE_ROOTS: expander.groups.roots,
@@ -87,13 +84,12 @@ class CudaTables:
         }
 
     def _groups_of_next(self) -> dict[int, Ints]:
-        groups, number = self._expander.groups, {id(group): place for place, group in enumerate(self._groups)}
-        below = [[number[id(each)] for each in group.below] for group in self._groups]
+        groups = self._expander.groups
         return {
             kernels.GROUP_TREES: groups.tree_of,
-            kernels.GROUP_ROOTS: np.array([group.tree.root for group in self._groups], np.int32),
-            kernels.BELOW_FIRST: np.cumsum([0, *map(len, below)]),
-            kernels.BELOW: np.array([each for one in below for each in one], np.int32),
+            kernels.GROUP_ROOTS: groups.all_roots,
+            kernels.BELOW_FIRST: groups.below_first,
+            kernels.BELOW: groups.below,
             kernels.LIST_FIRST: groups.step_lists.starts,
             kernels.LIST_STEPS: groups.step_lists.items.array,
             kernels.ELEMENT_FIRST: groups.element_lists.starts,
@@ -113,7 +109,7 @@ class CudaTables:
     def _predicates(self) -> dict[int, Ints]:
         expander = self._expander
         masks, invariants = expander.evaluator.steps.masks, expander.invariants
-        check_first, checked = _lists(expander.trees.touched(masks, invariants.trees))
+        check_first, checked = lists_of(expander.trees.touched(masks, invariants.trees))
         properties, limits = (self._open(each) for each in (expander.step_properties, expander.action_constraints))
         return {
             kernels.CHECK_FIRST: check_first,
@@ -135,18 +131,5 @@ class CudaTables:
         for place, (tree, of_steps) in enumerate(predicates.trees):
             kinds[:, place] = of_steps.by_pattern()
             is_open[:, place] = ~self._expander.trees.settled(tree, of_steps.count)[kinds[:, place]]
-        first, which = _lists(is_open)
+        first, which = lists_of(is_open)
         return first, roots[which], kinds[is_open]
-
-
-def _numbered(groups: Sequence[SuccessorGroup]) -> list[SuccessorGroup]:
-    """List groups, and after all of them those below, and so on."""
-    found, level = list(groups), list(groups)
-    while level := [each for group in level for each in group.below]:
-        found += level
-    return found
-
-
-def _lists(table: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    """Return where the list of each row begins, and where the last one ends; and the columns that are true."""
-    return np.cumsum([0, *table.sum(axis=1)]), np.nonzero(table)[1]

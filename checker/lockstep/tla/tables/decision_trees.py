@@ -9,12 +9,16 @@ level of states go down all of them together.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from lockstep.tla.tables.memberships import Membership
+from lockstep.tla.tables.tree_kernels import ASKS, AUX, BEGIN, BRANCHES, LEAF, OPEN, RESULT, walk_states, walk_steps
+
+if TYPE_CHECKING:
+    from lockstep.tla.tables.written_steps import WrittenSteps
 
 Ints: TypeAlias = npt.NDArray[Any]
 #: The columns that an evaluation read, with the numbers of their values, in order, and memberships with their outcomes.
@@ -25,25 +29,20 @@ Lookup: TypeAlias = Callable[[int], int]
 #: An evaluation: it extends a path by the columns that it reads, and returns the whole path and its result.
 Evaluate: TypeAlias = Callable[[ReadPath, Lookup], tuple[ReadPath, int]]
 
-#: The column of a root that branches on a number that comes with each row: of arguments, or of a step's writes.
-AUX = 1 << 24
-
-#: What a node asks for that is a leaf, or is not evaluated yet.
-_LEAF, _OPEN = -1, -2
 _FIRST = 1 << 10
+_NONE: Ints = np.zeros(0, np.int64)
+#: What is missing that is listed at once; more of it is met again.
+_MAX_MISSED = 1 << 14
 
 
 class TreeInput(Protocol):
     """The rows that go down trees together, by number."""
 
-    def values(self, which: Ints, columns: Ints) -> Ints:
-        """Return the values of columns, one for each of some rows."""
+    def walk(self, trees: Trees, which: Ints, roots: Ints, aux: Ints, results: Ints, missed: Ints) -> int:
+        """Go down trees for some rows; list what is missing, and return how much that is."""
 
     def lookup(self, which: int) -> Lookup:
         """Return the function from a column to its value in one row."""
-
-    def distinct_states(self, which: Ints) -> tuple[StateRows, Ints]:
-        """Return the states of some rows, each once, and the number among these of each."""
 
 
 class Tree:
@@ -75,32 +74,36 @@ class Trees:
         self.derived: dict[int, Tree] = {}
         self.evaluations = 0
         self.lookups = 0
-        self._column = np.full(_FIRST, _OPEN, np.int32)
-        self._result = np.zeros(_FIRST, np.int32)
-        self._start = np.zeros(_FIRST, np.int64)
-        self._capacity = np.zeros(_FIRST, np.int32)
+        self._nodes = _open_nodes(_FIRST)
         self._tree: list[int] = []
         self._parent: list[int] = []
         self._value: list[int] = []
         self._asks: list[int | Membership] = []
         self._branch = np.full(_FIRST, -1, np.int32)
         self._end = 1  # the first place is that of a node without room, which has no branch
+        self._definitions: Ints = np.zeros(0, np.int64)
 
     @property
     def nbytes(self) -> int:
         """The size of the arrays, and roughly of the lists beside them."""
-        arrays = (self._column, self._result, self._start, self._capacity, self._branch)
-        return sum(each.nbytes for each in arrays) + 100 * len(self._parent)
+        return self._nodes.nbytes + self._branch.nbytes + 100 * len(self._parent)
 
     def nodes(self) -> npt.NDArray[np.int32]:
         """Return a row for each node: what it asks for, its branches, where they begin, the result of a leaf."""
-        count = len(self._parent)
-        columns = self._column, self._capacity, self._start, self._result
-        return np.stack([each[:count].astype(np.int32) for each in columns], axis=1)
+        return self._nodes[: len(self._parent)]
 
     def branches(self) -> npt.NDArray[np.int32]:
         """Return the branches of all nodes: the node below for each value, and at the end of a node's, -1."""
         return self._branch[: self._end]
+
+    def definitions(self) -> Ints:
+        """Return the root of the tree of each definition, by its column."""
+        last = max(self.derived, default=-1)
+        if len(self._definitions) != last + 1:
+            self._definitions = np.full(last + 1, -1, np.int64)
+            for column, tree in self.derived.items():
+                self._definitions[column] = tree.root
+        return self._definitions
 
     def tree(self, evaluate: Evaluate, *, on_aux: bool = False) -> Tree:
         """Make a tree; with `on_aux` its root branches on the number that comes with each row."""
@@ -108,20 +111,17 @@ class Trees:
         self.trees.append(tree)
         root = self._node(len(self.trees) - 1, -1, -1)
         if on_aux:
-            self._column[root] = self._asks[root] = AUX
+            self._nodes[root, ASKS] = self._asks[root] = AUX
         return tree
 
     def _node(self, tree: int, parent: int, value: int) -> int:
         number = len(self._parent)
-        if number == len(self._column):
-            self._column = np.concatenate([self._column, np.full(number, _OPEN, np.int32)])
-            self._result, self._start, self._capacity = (
-                np.concatenate([each, np.zeros_like(each)]) for each in (self._result, self._start, self._capacity)
-            )
+        if number == len(self._nodes):
+            self._nodes = np.concatenate([self._nodes, _open_nodes(number)])
         self._tree.append(tree)
         self._parent.append(parent)
         self._value.append(value)
-        self._asks.append(_OPEN)
+        self._asks.append(OPEN)
         return number
 
     def results(self, roots: Ints, rows: TreeInput, aux: Ints | None = None) -> Ints:
@@ -134,44 +134,52 @@ class Trees:
         Returns:
             The results.
         """
-        at = roots.copy()
-        left = np.arange(len(roots))
+        found = np.empty(len(roots), np.int32)
+        left, aux = np.arange(len(roots)), _NONE if aux is None else aux
         self.lookups += len(roots)
         while len(left):
-            nodes = at.take(left)
-            wanted = self._column.take(nodes)
-            if len(wanted) and int(wanted.min()) < 0:
-                if (wanted == _OPEN).any():
-                    self._open(nodes, left, rows)
-                    wanted = self._column.take(nodes)
-                on = np.flatnonzero(wanted != _LEAF)
-                left, nodes, wanted = left.take(on), nodes.take(on), wanted.take(on)
-                if not len(left):
-                    break
-            if aux is not None and int(wanted.max()) == AUX:
-                values = np.where(wanted == AUX, aux.take(left), rows.values(left, np.where(wanted == AUX, 0, wanted)))
-            else:
-                values = rows.values(left, wanted)
-            below = self._below(nodes, values)
-            if int(below.min()) < 0:
-                missing = np.flatnonzero(below < 0)
-                if self.derived and int(values.min()) < 0:
-                    values = self._with_derived(values, wanted, left, rows)
-                    missing = np.flatnonzero(self._below(nodes, values) < 0)
-                self._grow(nodes[missing], values[missing], left[missing], rows)
-                below = self._below(nodes, values)
-            at[left] = below
-        return self._result.take(at)
+            missed = np.empty((len(left), 3), np.int64)
+            missed = missed[: rows.walk(self, left, roots, aux, found, missed)]
+            self.supply(missed, rows)
+            left = missed[:, 0]
+        return found
+
+    def look_up(self, rows: Ints, kernel: Callable[..., None]) -> None:
+        """Let a kernel go down trees for all rows, and once more for those in which something was missing.
+
+        Args:
+            kernel: takes the numbers of rows; nodes, branches and definitions; the rows; and then places for the rows
+                in which something is missing, for what that is, and for the numbers of both.
+        """
+        which, counts = np.arange(len(rows)), np.zeros(2, np.int64)
+        while len(which):
+            again, missed = np.empty(len(which), np.int64), np.empty((_MAX_MISSED, 3), np.int64)
+            kernel(which, self.nodes(), self.branches(), self.definitions(), rows, again, missed, counts)
+            which = again[: counts[0]]
+            self.supply(missed[: counts[1]], StateRows(rows, np.arange(len(rows))))
+
+    def supply(self, missed: Ints, rows: TreeInput) -> None:
+        """Evaluate what is missing.
+
+        Args:
+            missed: the row that met it, the node, and the value for which that has no branch, -1 if it is open.
+        """
+        wanted, first = np.unique((missed[:, 1] << 32) | (missed[:, 2] + 1), return_index=True)
+        for each, row in zip(wanted.tolist(), missed[first, 0].tolist(), strict=True):
+            node, value = each >> 32, (each & 0xFFFFFFFF) - 1
+            child = node if value < 0 else self._child(node, value)
+            if self._nodes[child, ASKS] == OPEN:
+                self._evaluate(child, rows.lookup(row))
 
     def result(self, tree: Tree, lookup: Lookup) -> int:
         """Go down a tree for one state; evaluate what is not known."""
         node = tree.root
-        while (column := int(self._column[node])) != _LEAF:
-            if column == _OPEN:
+        while (column := int(self._nodes[node, ASKS])) != LEAF:
+            if column == OPEN:
                 self._evaluate(node, lookup)
             else:
                 node = self._child(node, self.number(column, lookup))
-        return int(self._result[node])
+        return int(self._nodes[node, RESULT])
 
     def number(self, column: int, lookup: Lookup) -> int:
         """Return the number of the value of a column, also of a derived one."""
@@ -214,68 +222,36 @@ class Trees:
             tree.touched = reads, known
         return known
 
-    def _with_derived(self, values: Ints, wanted: Ints, left: Ints, rows: TreeInput) -> Ints:
-        """Return the values of columns with those of derived ones, which are negative until then."""
-        found = values.astype(np.int64)
-        unknown = np.flatnonzero(values < 0)
-        for column in np.unique(wanted[unknown]).tolist():
-            of_column = unknown[wanted[unknown] == column]
-            states, numbers = rows.distinct_states(left[of_column])
-            results = self.results(np.full(len(states), self.derived[column].root, np.int64), states)
-            states.fill(column, results)
-            found[of_column] = results[numbers]
-        return found
-
-    def _below(self, nodes: Ints, values: Ints) -> Ints:
-        """Return the nodes below nodes for values; -1 where there is none. The last place of a node has none."""
-        places = np.minimum(values, self._capacity.take(nodes))
-        return self._branch.take(self._start.take(nodes) + places)
-
     def result_at(self, node: int) -> int:
         """Return the result of a leaf."""
-        return int(self._result[node])
+        return int(self._nodes[node, RESULT])
 
     def evaluate_again(self, lookup: Lookup) -> None:
         """Evaluate once more for the trees with one result for all states; the audit fails if it is another here."""
         for tree in self.trees:
-            if self._column[tree.root] == _LEAF:
+            if self._nodes[tree.root, ASKS] == LEAF:
                 tree.evaluate([], lookup)
 
     def forget(self, tree: Tree) -> None:
         """Forget all results of a tree whose root branches on the number that comes with each row."""
-        self._start[tree.root] = self._capacity[tree.root] = 0
+        self._nodes[tree.root, BEGIN] = self._nodes[tree.root, BRANCHES] = 0
 
     def settled(self, tree: Tree, count: int) -> npt.NDArray[np.bool_]:
         """Return for the numbers on which a root branches whether nothing more is read there, and all is true."""
         found = np.zeros(count, np.bool_)
-        known = min(count, int(self._capacity[tree.root]))
-        start = int(self._start[tree.root])
+        known = min(count, int(self._nodes[tree.root, BRANCHES]))
+        start = int(self._nodes[tree.root, BEGIN])
         below = self._branch[start : start + known]
-        found[:known] = (below >= 0) & (self._column[below] == _LEAF) & (self._result[below] == 1)
+        found[:known] = (below >= 0) & (self._nodes[below, ASKS] == LEAF) & (self._nodes[below, RESULT] == 1)
         return found
 
     # ---- What is not known yet ----
 
-    def _open(self, nodes: Ints, left: Ints, rows: TreeInput) -> None:
-        """Evaluate for nodes that have neither a result nor a column."""
-        open_ = np.flatnonzero(self._column[nodes] == _OPEN)
-        wanted, first = np.unique(nodes[open_], return_index=True)
-        for node, place in zip(wanted.tolist(), left[open_[first]].tolist(), strict=True):
-            self._evaluate(node, rows.lookup(place))
-
-    def _grow(self, nodes: Ints, values: Ints, at: Ints, rows: TreeInput) -> None:
-        """Add branches for values that are new there, and evaluate."""
-        wanted, first = np.unique((nodes.astype(np.int64) << 32) | values, return_index=True)
-        for each, place in zip(wanted.tolist(), at[first].tolist(), strict=True):
-            child = self._child(each >> 32, each & 0xFFFFFFFF)
-            if self._column[child] == _OPEN:
-                self._evaluate(child, rows.lookup(place))
-
     def _child(self, node: int, value: int) -> int:
         """Return the node below a node, for a value; a new one where there is none."""
-        if value >= self._capacity[node]:
+        if value >= self._nodes[node, BRANCHES]:
             self._enlarge(node, max(3, (1 << (value + 1).bit_length()) - 1))
-        place = int(self._start[node]) + value
+        place = int(self._nodes[node, BEGIN]) + value
         child = int(self._branch[place])
         if child < 0:
             asks = self._asks[node]
@@ -298,10 +274,10 @@ class Trees:
         if end > len(self._branch):
             more = max(len(self._branch), capacity + 1)
             self._branch = np.concatenate([self._branch, np.full(more, -1, np.int32)])
-        start, before = int(self._start[node]), int(self._capacity[node])
+        start, before = int(self._nodes[node, BEGIN]), int(self._nodes[node, BRANCHES])
         if before:
             self._branch[self._end : self._end + before] = self._branch[start : start + before]
-        self._start[node], self._capacity[node] = self._end, capacity
+        self._nodes[node, BEGIN], self._nodes[node, BRANCHES] = self._end, capacity
         self._end = end
 
     def _path_to(self, node: int) -> ReadPath:
@@ -324,19 +300,19 @@ class Trees:
                 child = self._of_outcome(node, asks, value)
             else:
                 column, number, child = asks, value, self._node(self._tree[node], node, value)
-            self._column[node], self._asks[node] = column, asks
+            self._nodes[node, ASKS], self._asks[node] = column, asks
             tree.columns |= 1 << column
             self._enlarge(node, max(3, (1 << (number + 1).bit_length()) - 1))  # it is new, and has none
-            self._branch[self._end - int(self._capacity[node]) - 1 + number] = child
+            self._branch[int(self._nodes[node, BEGIN]) + number] = child
             node = child
-        self._column[node], self._result[node] = _LEAF, result
+        self._nodes[node, ASKS], self._nodes[node, RESULT] = LEAF, result
 
 
-def places_of(table: Ints) -> tuple[Ints, Ints]:
-    """Return the rows and columns of what is not zero in a table, row by row; many times faster than NumPy's own."""
-    places = np.flatnonzero(table)
-    rows = places // max(1, table.shape[1])
-    return rows, places - rows * table.shape[1]
+def _open_nodes(count: int) -> npt.NDArray[np.int32]:
+    """Return nodes that are not evaluated yet, without branches."""
+    nodes = np.zeros((count, 4), np.int32)
+    nodes[:, ASKS] = OPEN
+    return nodes
 
 
 class StateRows:
@@ -352,75 +328,56 @@ class StateRows:
     def __len__(self) -> int:
         return len(self._which)
 
-    def values(self, which: Ints, columns: Ints) -> Ints:
-        """Return the values of columns, one for each of some rows."""
-        found: Ints = self._flat.take(self._base.take(which) + columns)
-        return found
+    def walk(self, trees: Trees, which: Ints, roots: Ints, aux: Ints, results: Ints, missed: Ints) -> int:
+        """Go down trees for some rows; list what is missing, and return how much that is."""
+        tables = trees.nodes(), trees.branches(), trees.definitions()
+        most = int(np.iinfo(self._flat.dtype).max)
+        count: int = walk_states(which, roots, self._base, aux, *tables, self._flat, most, results, missed)
+        return count
 
     def lookup(self, which: int) -> Lookup:
         """Return the function from a column to its value in one row."""
         flat, base = self._flat, int(self._base[which])
         return lambda column: int(flat[base + column])
 
-    def distinct_states(self, which: Ints) -> tuple[StateRows, Ints]:
-        """Return the states of some rows, each once, and the number among these of each."""
-        rows = self._which[which]
-        last = np.empty(len(self._rows), np.int64)
-        last[rows] = np.arange(len(rows))
-        first = np.flatnonzero(last[rows] == np.arange(len(rows)))
-        last[rows[first]] = np.arange(len(first))
-        return StateRows(self._rows, rows[first]), last[rows]
-
-    def fill(self, column: int, numbers: Ints) -> None:
-        """Put numbers into a column of the rows, if there is room for numbers as large."""
-        if len(numbers) and int(numbers.max()) <= np.iinfo(self._rows.dtype).max:
-            self._rows[self._which, column] = numbers
-
 
 class StepRows:
     """Steps that go down trees: columns from the width of a state on are those of the next state.
 
-    The number that comes with each row is the pattern of what the step writes.
+    The number that comes with each row is the kind of the step; an evaluation takes the pattern of what it writes.
     """
 
     __slots__ = ("_base", "_before", "_patterns", "_steps", "_width", "_written")
 
-    def __init__(
-        self, before: Ints, sources: Ints, steps: Ints, patterns: Ints, written: Callable[[Ints, Ints], Ints]
-    ) -> None:
+    def __init__(self, before: Ints, sources: Ints, steps: Ints, patterns: Ints, written: WrittenSteps) -> None:
         """Take steps.
 
         Args:
             sources: the number of the state before each step.
             patterns: the pattern of what each writes.
-            written: returns the values that steps write into columns, negative where they write nothing there.
+            written: what all steps write.
         """
         self._width = before.shape[1]
         self._before, self._base = before.reshape(-1), sources * self._width
         self._steps, self._patterns, self._written = steps, patterns, written
 
-    def values(self, which: Ints, columns: Ints) -> Ints:
-        """Return the values of columns, one for each of some rows."""
-        is_next = columns >= self._width
-        slots = np.where(is_next, columns - self._width, columns)
-        found: Ints = self._before.take(self._base.take(which) + slots)
-        later = np.flatnonzero(is_next)
-        if len(later):
-            new = self._written(self._steps[which[later]], slots[later])
-            found[later] = np.where(new < 0, found[later], new)
-        return found
+    def walk(self, trees: Trees, which: Ints, roots: Ints, aux: Ints, results: Ints, missed: Ints) -> int:
+        """Go down trees for some rows; list what is missing, and return how much that is."""
+        tables = trees.nodes(), trees.branches(), self._before
+        written = self._written.arrays()
+        count: int = walk_steps(
+            which, roots, aux, self._base, self._steps, *tables, self._width, *written, results, missed
+        )  # fmt: skip
+        return count
 
     def lookup(self, which: int) -> Lookup:
         """Return the function from a column to its value in one row."""
-        place, base = np.array([which]), int(self._base[which])
+        base, step = int(self._base[which]), int(self._steps[which])
 
         def value(column: int) -> int:
-            if column < self._width:
-                return int(self._before[base + column])
-            return int(self._patterns[which] if column == AUX else self.values(place, np.array([column]))[0])
+            if column == AUX:
+                return int(self._patterns[which])
+            new = self._written.value(step, column - self._width) if column >= self._width else -1
+            return int(self._before[base + column % self._width]) if new < 0 else new
 
         return value
-
-    def distinct_states(self, which: Ints) -> tuple[StateRows, Ints]:
-        """Refuse: a tree of steps has no derived column."""
-        raise AssertionError("a tree of steps has no derived column")

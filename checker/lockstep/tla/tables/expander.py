@@ -13,7 +13,7 @@ from lockstep.tla.compile.spec_meta import Meta
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.symmetry import state_equivalence
-from lockstep.tla.tables.decision_trees import Ints, StateRows, Trees, places_of
+from lockstep.tla.tables.decision_trees import Ints, StateRows, Trees
 from lockstep.tla.tables.definition_columns import UNKNOWN, DefinitionColumns, padded
 from lockstep.tla.tables.evaluator import ERROR, Evaluator
 from lockstep.tla.tables.fingerprints import (
@@ -30,9 +30,11 @@ from lockstep.tla.tables.predicate_trees import (
     invariants,
     step_properties,
 )
+from lockstep.tla.tables.row_kernels import fingerprint, look_up, take
 from lockstep.tla.tables.state_layout import Layout, Rows, UnsuitedError
 from lockstep.tla.tables.successor_groups import MAX_ROWS, Generated, SuccessorGroups
 from lockstep.tla.tables.unread import tracked
+from lockstep.tla.tables.written_steps import lists_of
 from lockstep.tla.values.kinds import Value
 
 MAX_PAIRS = 1 << 20
@@ -76,15 +78,11 @@ class Level:
         return Level(self.full[begin:end], self.width, *of_states)
 
     @classmethod
-    def joined(cls, parts: list[Level]) -> Level:
-        """Put parts of a level together."""
-        if len(parts) == 1:
-            return parts[0]
-        full, *others = (
-            np.concatenate([getattr(each, name) for each in parts])
-            for name in ("full", "hashes", "results", "patterns")
-        )
-        return cls(full, parts[0].width, *others)
+    def room(cls, count: int, like: Level, kind: npt.DTypeLike) -> Level:
+        """Make room for states, in rows of a kind of numbers."""
+        full = np.empty((count, like.full.shape[1]), kind)
+        others = (np.empty((count, *each.shape[1:]), each.dtype) for each in (like.hashes, like.results, like.patterns))
+        return cls(full, like.width, *others)
 
 
 @dataclass(slots=True)
@@ -93,19 +91,15 @@ class Expanded:
 
     Attributes:
         least: the fingerprint of each successor.
-        hashes: those of its images.
         outside: the successors that the constraints exclude.
         patterns: the columns that each step wrote.
-        after: the successors, with room for definitions, if they were needed.
         wrong: the numbers of states with something wrong about them.
     """
 
     generated: Generated
     least: Hashes
-    hashes: Hashes
     outside: npt.NDArray[np.bool_]
     patterns: Ints
-    after: Rows | None
     wrong: Ints
 
 
@@ -210,9 +204,10 @@ class Expander:
             outside, broken = self._constrained(level, generated, after, patterns)
             wrong.append(broken)
         if self.view is None or after is None:
-            hashes = self._fingerprints_after(level, generated, patterns)
+            least = self._fingerprints_after(level, generated)
         else:
             hashes, failed = self._view_fingerprints(after, np.flatnonzero(~outside))
+            least = hashes[:, 0]
             wrong.append(generated.rows[failed])
         if after is not None and outside.any():
             excluded = np.flatnonzero(outside)
@@ -221,23 +216,27 @@ class Expander:
             stuck = np.ones(len(level.full), np.bool_)
             stuck[generated.rows] = False
             wrong.append(np.flatnonzero(stuck))
-        fingerprints = least_fingerprints(hashes)
-        return Expanded(generated, fingerprints, hashes, outside, patterns, after, np.unique(np.concatenate(wrong)))
+        return Expanded(generated, least, outside, patterns, np.unique(np.concatenate(wrong)))
 
-    def accept(self, level: Level, expanded: Expanded, new: Ints) -> tuple[Level, Ints]:
-        """Make a level of new states; return it, and the numbers of states with a new successor that is wrong.
+    def accept(self, level: Level, expanded: Expanded, new: Ints, into: Level, to: int) -> Ints:
+        """Make new states of a level, from place `to` on; return the numbers of states with a new one that is wrong.
 
         Args:
             new: the numbers of the successors that are new.
         """
-        generated, patterns = expanded.generated, expanded.patterns[new]
-        if expanded.after is not None:
-            rows = expanded.after[new]
-        else:
-            rows = self._after(level.full, generated.rows[new], generated.steps[new], patterns)
-        verdicts = self.invariants.verdicts_after(rows, patterns, self.evaluator.steps.masks)
-        found = Level(rows, level.width, expanded.hashes[new], level.results[generated.rows[new]], patterns)
-        return found, generated.rows[new[verdicts != 1]]
+        generated = expanded.generated
+        stale = lists_of(self.trees.touched(self.evaluator.steps.masks, list(self.trees.derived.values())))
+        columns = np.array(list(self.trees.derived), np.int64)
+        start, sums = self.hashing.sums
+        take(
+            new, generated.rows, generated.steps, expanded.least, self.view is not None,
+            *self.evaluator.steps.arrays(), stale[0], columns[stale[1]], self.step_fingerprints(), start, sums,
+            level.full, level.results, level.hashes, to, into.full, into.results, into.hashes, into.patterns,
+        )  # fmt: skip
+        made = into.part(to, to + len(new))
+        verdicts = self.invariants.verdicts_after(made.full, made.patterns, self.evaluator.steps.masks)
+        wrong: Ints = generated.rows[new[verdicts != 1]]
+        return wrong
 
     def _after(self, full: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Rows:
         """Return the states after steps, without the definitions that read what these wrote."""
@@ -252,20 +251,22 @@ class Expander:
 
     def _look_up(self, level: Level) -> None:
         """Look up the groups that have read what the last step to a state wrote; the others have the same result."""
-        affected = self.groups.touched(self.evaluator.steps.masks)
-        which, groups = places_of(affected.take(level.patterns, axis=0))
-        level.results.put(which * len(self.groups) + groups, self.groups.results(level.full, which, groups))
+        affected = lists_of(self.groups.touched(self.evaluator.steps.masks))
+        before = level.patterns, *affected, self.groups.roots
+        self.trees.look_up(
+            level.full, lambda which, *tables: look_up(which, *before, *tables[:4], level.results, *tables[4:])
+        )
 
-    def _fingerprints_after(self, level: Level, generated: Generated, patterns: Ints) -> Hashes:
-        """Return the fingerprints after steps: those before, less the overwritten values, plus the new ones."""
-        hashes: Hashes = level.hashes.take(generated.rows, axis=0)
-        hashes += self.step_fingerprints().take(generated.steps, axis=0)
-        which, _, slots = self.evaluator.steps.slots.spread(patterns)
-        if len(which):
-            old = level.full.reshape(-1).take(generated.rows.take(which) * level.full.shape[1] + slots)
-            starts = np.flatnonzero(np.diff(which, prepend=-1))
-            hashes[which[starts]] -= np.add.reduceat(self.hashing.at(slots, old), starts, axis=0)
-        return hashes
+    def _fingerprints_after(self, level: Level, generated: Generated) -> Hashes:
+        """Return the fingerprints of successors: of each the least of those of its images."""
+        least = np.empty(len(generated.rows), np.uint64)
+        pattern, slot_first, slots, _, _ = self.evaluator.steps.arrays()
+        start, sums = self.hashing.sums
+        fingerprint(
+            generated.rows, generated.steps, pattern, slot_first, slots, self.step_fingerprints(), start, sums,
+            level.full, level.hashes, least,
+        )  # fmt: skip
+        return least
 
     def step_fingerprints(self) -> Hashes:
         """Return for all steps by number what the values that they write add to fingerprints."""

@@ -1,4 +1,4 @@
-"""The set of fingerprints that were seen: a table of NumPy with open addressing."""
+"""The set of fingerprints that were seen: a table with open addressing."""
 
 from __future__ import annotations
 
@@ -6,27 +6,35 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.tla.tables.fingerprints import Hashes
+from lockstep.tla.tables.row_kernels import INSTEAD_OF_FREE, add_new, move_all, places_in, remove_last
+
+__all__ = ["INSTEAD_OF_FREE", "DeviceFullError", "FingerprintSet"]
 
 _FIRST_CAPACITY = 1 << 12
-#: Places that are moved together where a table grows, so that moving takes little memory beside the tables.
-_MOVED_TOGETHER = 1 << 16
-_FREE = np.uint64(0)
-#: The fingerprint that stands for the one that means a free place.
-INSTEAD_OF_FREE = np.uint64(0x9E3779B97F4A7C15)
+_NONE_SKIPPED = np.zeros(0, np.bool_)
 
 
 class DeviceFullError(Exception):
     """The memory of a graphics card does not suffice for more fingerprints."""
 
 
+class MemoryLimitError(Exception):
+    """The table of fingerprints would need more memory than it may have."""
+
+
 class FingerprintSet:
-    """A set of fingerprints in a table that is never more than half full."""
+    """A set of fingerprints in a table that is never more than half full.
+
+    Attributes:
+        limit: the most bytes of its tables, the old one and the new one while it grows; None where there is no limit.
+    """
 
     def __init__(self, *, numbered: bool = False) -> None:
         """Begin empty; a `numbered` set knows the number of each fingerprint in the order of adding."""
         self._table: Hashes = np.zeros(_FIRST_CAPACITY, np.uint64)
         self._numbers = np.zeros(_FIRST_CAPACITY if numbered else 0, np.int32)
         self._count = 0
+        self.limit: int | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -55,58 +63,45 @@ class FingerprintSet:
 
     def has(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
         """Return for each fingerprint whether it is in the set."""
-        wanted, places, left = self._begin(hashes)
-        found = np.zeros(len(left), np.bool_)
-        while len(left):
-            there = self._table[places]
-            equal = there == wanted
-            found[left[equal]] = True
-            on = ~equal & (there != _FREE)
-            left, wanted, places = left[on], wanted[on], self._after(places[on])
-        return found
+        return self._places(hashes) >= 0
 
     def numbers(self, hashes: Hashes) -> npt.NDArray[np.int32]:
         """Return the numbers of fingerprints that are all in a numbered set."""
-        wanted, places, left = self._begin(hashes)
-        while len(left):
-            left = left[self._table[places[left]] != wanted[left]]
-            places[left] = self._after(places[left])
-        found: npt.NDArray[np.int32] = self._numbers[places]
+        found: npt.NDArray[np.int32] = self._numbers[self._places(hashes)]
         return found
 
-    def add(self, hashes: Hashes) -> None:
-        """Add fingerprints that are new and there once."""
-        more = len(hashes)
-        while 2 * (self._count + more) > len(self._table):
+    def _places(self, hashes: Hashes) -> npt.NDArray[np.int64]:
+        places = np.empty(len(hashes), np.int64)
+        places_in(hashes, self._table, places)
+        return places
+
+    def add(self, hashes: Hashes, skipped: npt.NDArray[np.bool_] = _NONE_SKIPPED) -> npt.NDArray[np.bool_]:
+        """Add fingerprints; return which of them were new, of equal ones the first.
+
+        Args:
+            skipped: those that are left out, if any are.
+
+        Raises:
+            MemoryLimitError: if the table would have to grow beyond the limit; some of them are in the set then.
+        """
+        is_new, begin = np.empty(len(hashes), np.bool_), 0
+        while True:
+            most = len(self._table) // 2
+            begin, self._count = add_new(
+                begin, hashes, skipped, self._table, self._numbers, self._count, most, is_new
+            )  # fmt: skip
+            if begin == len(hashes):
+                return is_new
+            if self.limit is not None and self.nbytes_with(1) > self.limit:
+                raise MemoryLimitError
             self._grow()
-        first = self._count
-        self._count += more
-        self._put(hashes, np.arange(first, self._count, dtype=np.int32) if self.is_numbered else None)
+
+    def remove_last(self, hashes: Hashes) -> None:
+        """Remove the fingerprints that were added last, in their order."""
+        remove_last(hashes, self._table)
+        self._count -= len(hashes)
 
     def _grow(self) -> None:
         old, numbers = self._table, self._numbers
-        self._table = np.zeros(2 * len(old), np.uint64)
-        self._numbers = np.zeros(2 * len(numbers), np.int32)
-        for begin in range(0, len(old), _MOVED_TOGETHER):
-            taken = begin + np.flatnonzero(old[begin : begin + _MOVED_TOGETHER] != _FREE)
-            self._put(old[taken], numbers[taken] if self.is_numbered else None)
-
-    def _put(self, hashes: Hashes, numbers: npt.NDArray[np.int32] | None) -> None:
-        wanted, places, left = self._begin(hashes)
-        while len(left):
-            free = left[self._table[places[left]] == _FREE]
-            self._table[places[free]] = wanted[free]
-            left = left[self._table[places[left]] != wanted[left]]  # the place has another, of now or before
-            places[left] = self._after(places[left])
-        if numbers is not None:
-            self._numbers[places] = numbers
-
-    def _begin(self, hashes: Hashes) -> tuple[Hashes, Hashes, npt.NDArray[np.int64]]:
-        """Return what is looked for, the place of each to look at first, and the number of each."""
-        free = hashes == _FREE
-        wanted = np.where(free, INSTEAD_OF_FREE, hashes) if free.any() else hashes
-        return wanted, wanted & np.uint64(len(self._table) - 1), np.arange(len(wanted))
-
-    def _after(self, places: Hashes) -> Hashes:
-        """Return the places to look at next."""
-        return (places + np.uint64(1)) & np.uint64(len(self._table) - 1)
+        self._table, self._numbers = np.zeros(2 * len(old), np.uint64), np.zeros(2 * len(numbers), np.int32)
+        move_all(old, numbers, self._table, self._numbers)

@@ -186,11 +186,6 @@ def orbit_sizes(hashes: Hashes) -> Ints:
     return sizes
 
 
-def first_places(hashes: Hashes) -> Ints:
-    """Return, in order, the places at which each fingerprint stands for the first time."""
-    return np.sort(np.unique(hashes, return_index=True)[1])
-
-
 def collision_probability(distinct: int, generated: int, images: int) -> float:
     """Estimate the probability that two states had the same fingerprint, so that something was not seen.
 

@@ -10,7 +10,7 @@ import numpy as np
 from lockstep.tla.tables.decision_trees import Ints
 from lockstep.tla.tables.expander import Expanded, Expander, Level
 from lockstep.tla.tables.fingerprint_set import FingerprintSet
-from lockstep.tla.tables.fingerprints import Hashes, first_places, orbit_sizes
+from lockstep.tla.tables.fingerprints import Hashes, orbit_sizes
 from lockstep.tla.tables.state_layout import Rows
 
 
@@ -35,18 +35,18 @@ class Frontier:
 
     Attributes:
         part: the states that were expanded last.
-        accepted: the new states, in parts.
     """
 
     def __init__(self, expander: Expander, seen: FingerprintSet) -> None:
         """Begin without states; `seen` has the fingerprints of all that were found."""
         self._expander, self._seen = expander, seen
-        self.level: Level
         self.part: Level
         self.expanded: Expanded
-        self.accepted: list[Level] = []
+        self._level: list[_Piece] = []
+        self._next: list[_Piece] = []
         self._begin = 0
         self._found: Hashes = np.zeros(0, np.uint64)
+        self._accepted: list[Level] = []
 
     @property
     def device_bytes(self) -> int:
@@ -56,38 +56,45 @@ class Frontier:
     @property
     def nbytes(self) -> int:
         """The size of the states."""
-        return sum(each.nbytes for each in (self.level, *self.accepted))
+        return sum(each.states.nbytes for each in (*self._level, *self._next))
 
     def start(self, parts: Iterable[Rows]) -> int:
         """Take the states of a level, in one part at least; return their number."""
-        self.level = Level.joined([self._expander.begin(rows) for rows in parts])
-        return len(self.level.full)
+        levels = [self._expander.begin(rows) for rows in parts]
+        self._level = [_Piece(each, len(each.full)) for each in levels]
+        return sum(each.count for each in self._level)
 
     def chunks(self, count: int) -> Iterator[tuple[int, int]]:
         """Yield the places of states that are expanded together, where the level has a number of them."""
-        for begin in range(0, count, self._expander.size):
-            yield begin, min(begin + self._expander.size, count)
+        first = 0
+        for piece in self._level:
+            for begin in range(0, piece.count, self._expander.size):
+                yield first + begin, first + min(begin + self._expander.size, piece.count)
+            first += piece.count
+        assert first == count
 
     def sample(self, size: int) -> list[list[int]]:
         """Return some of the states of the level."""
-        rows = self.level.rows
+        rows = next(each for each in self.parts() if len(each))
         found: list[list[int]] = rows[:: max(1, len(rows) // size)][:size].tolist()
         return found
 
     def parts(self) -> Iterator[Rows]:
         """Yield the states of the level, part by part."""
-        for begin in range(0, len(self.level.full), self._expander.size):
-            yield self.level.part(begin, begin + self._expander.size).rows
+        for piece in self._level:
+            for begin in range(0, piece.count, self._expander.size):
+                yield piece.states.part(begin, min(begin + self._expander.size, piece.count)).rows
 
     def expand(self, begin: int, end: int) -> NewStates:
-        """Expand the states at some places of the level, and accept their new successors for the next."""
-        self._begin, self.part = begin, self.level.part(begin, end)
+        """Expand the states at some places of the level, and accept their new successors for the next.
+
+        Their fingerprints are in the set of those seen from then on.
+        """
+        self._begin, self.part = begin, self._part(begin, end)
         expanded = self.expanded = self._expander.expand(self.part)
-        candidates = np.flatnonzero(~expanded.outside & ~self._seen.has(expanded.least))
-        new = candidates[first_places(expanded.least[candidates])]
+        new = np.flatnonzero(self._seen.add(expanded.least, expanded.outside))
         self._found = expanded.least[new]
-        accepted, violating = self._expander.accept(self.part, expanded, new)
-        self.accepted.append(accepted)
+        violating = self._accept(expanded, new)
         return NewStates(
             begin + expanded.generated.rows[new],
             self._found,
@@ -95,14 +102,43 @@ class Frontier:
             len(expanded.generated.rows),
         )
 
+    def _part(self, begin: int, end: int) -> Level:
+        """Return the states at some places, which lie in one piece."""
+        for piece in self._level:
+            if begin < piece.count:
+                piece.states.full = self._expander.layout.wide(piece.states.full)
+                return piece.states.part(begin, end)
+            begin, end = begin - piece.count, end - piece.count
+        raise IndexError(begin)
+
+    def _accept(self, expanded: Expanded, new: Ints) -> Ints:
+        """Add new states to the next level; return the numbers of states with one that is wrong."""
+        size, kind = self._expander.size, self.part.full.dtype
+        wrong, self._accepted, first = [np.zeros(0, np.int64)], [], 0
+        while first < len(new):
+            if not self._next or self._next[-1].is_full or self._next[-1].states.full.dtype != kind:
+                self._next.append(_Piece(Level.room(size, self.part, kind)))
+            piece = self._next[-1]
+            more, to = min(len(new) - first, len(piece.states.full) - piece.count), piece.count
+            wrong.append(self._expander.accept(self.part, expanded, new[first : first + more], piece.states, to))
+            self._accepted.append(piece.states.part(to, to + more))
+            piece.count += more
+            first += more
+        return np.concatenate(wrong)
+
     def keep(self, kept: int) -> None:
-        """Add the first of the new states to the set of those seen."""
-        self._seen.add(self._found[:kept])
+        """Keep the first of the new states; if there are more of them, the search ends, and has not seen these."""
+        self._seen.remove_last(self._found[kept:])
+
+    def new_rows(self, kept: int) -> Rows:
+        """Return the first of the new states."""
+        return np.concatenate([self.part.rows[:0], *(each.rows for each in self._accepted)])[:kept]
 
     def orbits(self, kept: int) -> tuple[int, int]:
         """Count the images of the first of the new states, and of all states that were generated."""
-        new = int(orbit_sizes(self.accepted[-1].hashes[:kept]).sum())
-        return new, int(orbit_sizes(self.part.hashes)[self.expanded.generated.rows].sum())
+        hashes = np.concatenate([self.part.hashes[:0], *(each.hashes for each in self._accepted)])[:kept]
+        generated = int(orbit_sizes(self.part.hashes)[self.expanded.generated.rows].sum())
+        return int(orbit_sizes(hashes).sum()), generated
 
     def generated_before(self, place: int) -> int:
         """Count the successors of the expanded states before a place."""
@@ -110,5 +146,17 @@ class Frontier:
 
     def advance(self) -> None:
         """Make the accepted states the level to expand."""
-        parts = [each for each in self.accepted if len(each.full)] or [self.level.part(0, 0)]
-        self.level, self.accepted = Level.joined(parts), []
+        self._level, self._next, self._accepted = self._next, [], []
+
+
+@dataclass(slots=True)
+class _Piece:
+    """Room for states, and how many there are."""
+
+    states: Level
+    count: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for another."""
+        return self.count == len(self.states.full)

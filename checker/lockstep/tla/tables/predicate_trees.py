@@ -11,10 +11,12 @@ import numpy.typing as npt
 from lockstep.tla.compile.property_parts import PropertyPart, part_of
 from lockstep.tla.compile.spec_meta import Meta
 from lockstep.tla.state import State
-from lockstep.tla.tables.decision_trees import Ints, StateRows, StepRows, Tree, Trees, places_of
+from lockstep.tla.tables.decision_trees import Ints, StepRows, Tree, Trees
 from lockstep.tla.tables.evaluator import Evaluator
+from lockstep.tla.tables.row_kernels import check
 from lockstep.tla.tables.state_layout import Rows
 from lockstep.tla.tables.step_kinds import ColumnAddedError, StepKinds
+from lockstep.tla.tables.written_steps import lists_of
 from lockstep.tla.values.kinds import TlaError, Value
 
 Verdicts: TypeAlias = npt.NDArray[np.int8]
@@ -41,7 +43,8 @@ class StatePredicates:
 
     def verdicts(self, rows: Rows) -> Verdicts:
         """Return for each row 1 where all is true, or what the first predicate that is not true is, 0 or ERROR."""
-        return self._verdicts(rows, np.ones((1, len(self)), np.bool_), np.zeros(len(rows), np.int64))
+        every = np.array([0, len(self)]), self.roots
+        return self._verdicts(rows, np.zeros(len(rows), np.int64), every)
 
     def verdicts_after(self, rows: Rows, patterns: Ints, masks: Sequence[int]) -> Verdicts:
         """Return the verdicts on rows after a step before which all was true.
@@ -53,16 +56,16 @@ class StatePredicates:
             patterns: the pattern of what each step wrote.
             masks: the columns that each pattern writes.
         """
-        return self._verdicts(rows, self._all.touched(masks, self.trees), patterns)
+        first, checked = lists_of(self._all.touched(masks, self.trees))
+        return self._verdicts(rows, patterns, (first, self.roots[checked]))
 
-    def _verdicts(self, rows: Rows, affected: npt.NDArray[np.bool_], kinds: Ints) -> Verdicts:
-        """Look up, for each row, the predicates that are affected by its kind."""
+    def _verdicts(self, rows: Rows, patterns: Ints, checked: tuple[Ints, Ints]) -> Verdicts:
+        """Look up, for each row, the predicates that its pattern affects."""
         found = np.ones(len(rows), np.int8)
-        size = max(1, _MAX_ROWS // max(1, len(self)))
-        for first in range(0, len(rows) if len(self) else 0, size):
-            which, tree = places_of(affected.take(kinds[first : first + size], axis=0))
-            results = self._all.results(self.roots[tree], StateRows(rows, which + first))
-            found[first : first + size] = _first_that_fails(len(found[first : first + size]), which, results)
+        if len(self):
+            self._all.look_up(
+                rows, lambda which, *tables: check(which, patterns, *checked, *tables[:4], found, *tables[4:])
+            )
         return found
 
 
@@ -122,7 +125,7 @@ class StepPredicates:
             roots.append(np.full(more, tree.root, np.int64))
             count += more
         which = np.concatenate(looked_up)
-        inputs = StepRows(rows, sources[which], steps[which], patterns[which], self._steps.at)
+        inputs = StepRows(rows, sources[which], steps[which], patterns[which], self._steps)
         results = self._all.results(np.concatenate(roots), inputs, np.concatenate(kinds_of))
         return _first_that_fails(len(steps), np.concatenate(steps_at), results[np.concatenate(results_at)])
 

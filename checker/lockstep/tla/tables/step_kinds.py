@@ -16,8 +16,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.tla.tables.decision_trees import AUX, ReadPath
+from lockstep.tla.tables.decision_trees import ReadPath
 from lockstep.tla.tables.memberships import Membership
+from lockstep.tla.tables.tree_kernels import AUX
 
 
 class ColumnAddedError(Exception):

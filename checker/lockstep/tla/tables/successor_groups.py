@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from lockstep.tla.compile.spec_meta import SuccessorStage
 from lockstep.tla.state import State
-from lockstep.tla.tables.decision_trees import Ints, StateRows, Tree, Trees, places_of
+from lockstep.tla.tables.decision_trees import Ints, StateRows, Tree, Trees
 from lockstep.tla.tables.definition_columns import padded
-from lockstep.tla.tables.evaluator import ERROR, ArgumentTable, Evaluator, LeakError
+from lockstep.tla.tables.evaluator import ArgumentTable, Evaluator, LeakError
 from lockstep.tla.tables.state_layout import Rows, UnsuitedError
+from lockstep.tla.tables.successor_kernels import AGAIN, MISSED, NO_ROOM, SUCCESSORS, generate
 from lockstep.tla.tables.tracked_evaluation import TrackedEvaluation
 from lockstep.tla.tables.unread import NeedRead
 from lockstep.tla.tables.written_steps import IntLists
 from lockstep.tla.values.kinds import TlaError, Value, format_value
 
-# The place of a successor among those of its state, as digits of a number: the group, twice an element with the stage
-# below, the successor among those of one evaluation. Together with the number of the state in its chunk: 63 bits.
-_GROUP_AT, _ELEMENT_AT, _STEP_BITS = (34, (18, 8), 8)
-_MAX_GROUPS, _MAX_ELEMENTS, _MAX_BELOW = 1 << 13, (1 << 12, 1 << 8), (1 << 4, 1 << 2)
-_PARENT_AT = 47
-_NONE: Ints = np.zeros(0, np.int64)
+#: The most groups of Next, and how many quantifiers may stand in one another.
+_MAX_GROUPS, _MAX_DEPTH = 1 << 13, 2
 #: The most states that are expanded at once.
 MAX_ROWS = 1 << 16
-#: Rows that go down the trees below choices together, or more by those of one choice.
-_ROWS_TOGETHER = 1 << 15
+#: Successors for which there is room at first.
+_FIRST_ROOM = 1 << 16
+#: What is missing that is listed at once; more of it is met again.
+_MAX_MISSED = 1 << 14
 
 
 @dataclass(slots=True)
@@ -43,15 +42,6 @@ class SuccessorGroup:
     below: list[SuccessorGroup] = field(default_factory=list)
 
 
-class _GroupRows(NamedTuple):
-    """A group and some rows: their states, the numbers that go down its tree or come out of it, the places so far."""
-
-    group: SuccessorGroup
-    at: Ints
-    numbers: Ints
-    places: Ints
-
-
 @dataclass(frozen=True, slots=True)
 class Generated:
     """Successors of some states, in the order in which TLC generates them.
@@ -59,13 +49,13 @@ class Generated:
     Attributes:
         rows: the number of the state of each.
         steps: the number of what each writes.
-        places: the place of each among those of its state, from which its action follows.
+        groups: the number of the group that each is of.
         failing: the states in which some evaluation failed.
     """
 
     rows: Ints
     steps: Ints
-    places: Ints
+    groups: Ints
     failing: Ints
 
 
@@ -76,6 +66,8 @@ class SuccessorGroups:
 
     Attributes:
         top: the groups of the stages, in TLC's order; `count` of them.
+        all: these, and after all of them those below, and so on; `all_roots` are the roots of their trees.
+        below: the groups below each group, by their numbers, from its `below_first` on.
         of_states: the trees that are looked up for every state; `roots` are the numbers of their roots.
         tree_of: the number of the tree of each group among these.
         step_lists: the lists of steps that are results of trees of successors.
@@ -92,6 +84,7 @@ class SuccessorGroups:
         """
         self._module, self._evaluator, self._trees = module, evaluator, trees
         self.step_lists, self.element_lists = IntLists(), IntLists()
+        self._room = _FIRST_ROOM
         self._chosen: dict[Hashable, tuple[Tree, ArgumentTable]] = {}
         self._constants: list[tuple[str, tuple[Value, ...], list[tuple[Value, ...]]]] = []
         self._set_groups(list(self._opened(stages, ())))
@@ -109,7 +102,12 @@ class SuccessorGroups:
         self.of_states = list(trees.values())
         self.tree_of = np.array([number[group.tree.root] for group in groups], np.int64)
         self.roots = np.array(list(trees), np.int64)
-        self._chooses = np.array([bool(group.below) for group in groups], np.bool_)
+        self.all = _numbered(groups)
+        places = {id(group): place for place, group in enumerate(self.all)}
+        below = [[places[id(each)] for each in group.below] for group in self.all]
+        self.all_roots = np.array([group.tree.root for group in self.all], np.int64)
+        self.below_first = np.cumsum([0, *map(len, below)])
+        self.below = np.array([each for one in below for each in one], np.int64)
 
     # ---- Making ----
 
@@ -148,10 +146,8 @@ class SuccessorGroups:
         return SuccessorGroup(self._trees.tree(evaluate, on_aux=on_aux), args, stage["action"])
 
     def _choice(self, stage: SuccessorStage, outer: ArgumentTable, depth: int) -> SuccessorGroup:
-        if depth == len(_ELEMENT_AT):
+        if depth == _MAX_DEPTH:
             raise UnsuitedError("more than two quantifiers of Next, one in another, range over what states have")
-        if len(stage["below"]) > _MAX_BELOW[depth]:
-            raise UnsuitedError(f"Next chooses between {len(stage['below'])} actions below one quantifier")
         function = self._module[stage["function"]]
         outer_key = tuple(map(format_value, outer.arguments(-1))) if depth == 0 else id(outer)
         key = code_key(function.__code__), outer_key
@@ -189,88 +185,48 @@ class SuccessorGroups:
 
     def generate(self, rows: Rows, results: Ints) -> Generated:
         """Generate the successors of states, MAX_ROWS at most, given the result of each tree for each."""
-        found: list[tuple[Ints, Ints]] = []
-        failing = [np.flatnonzero((results == ERROR).any(axis=1) if results.min(initial=0) < 0 else _NONE)]
-        results = results.take(self.tree_of, axis=1)
-        at, groups = places_of(results > 0)
-        lists = np.flatnonzero(~self._chooses.take(groups))
-        at, groups = at.take(lists), groups.take(lists)
-        listed = results.reshape(-1).take(at * results.shape[1] + groups)
-        self._collect(at, listed, groups << _GROUP_AT, found)
-        chosen = []
-        for group in np.flatnonzero(self._chooses).tolist():
-            at = np.flatnonzero(results[:, group] > 0)
-            places = np.full(len(at), group << _GROUP_AT, np.int64)
-            chosen.append(_GroupRows(self.top[group], at, results[at, group], places))
-        self._generate_below(chosen, rows, 0, found, failing)
-        keys = np.concatenate([key for key, _ in found]) if found else np.zeros(0, np.int64)
-        steps = np.concatenate([step for _, step in found]) if found else np.zeros(0, np.int64)
-        order = np.argsort(keys)
-        keys = keys.take(order)
-        places = keys & ((1 << _PARENT_AT) - 1)
-        return Generated(keys >> _PARENT_AT, steps.take(order), places, np.unique(np.concatenate(failing)))
+        failing = np.zeros(len(rows), np.bool_)
+        which, found = np.arange(len(rows)), []
+        while len(which):
+            made, which, missed = self._generate(rows, results, which, failing)
+            found.append(made)
+            self._trees.supply(missed, StateRows(rows, np.arange(len(rows))))
+        sources, steps, groups = found[0] if len(found) == 1 else map(np.concatenate, zip(*found, strict=True))
+        if len(found) > 1:
+            order = np.argsort(sources, kind="stable")
+            sources, steps, groups = sources[order], steps[order], groups[order]
+        return Generated(sources, steps, groups, np.flatnonzero(failing))
 
-    def action(self, place: int) -> str:
-        """Return the name of the action at a place."""
-        group, depth = self.top[place >> _GROUP_AT], 0
-        while group.below:
-            group = group.below[(place >> _ELEMENT_AT[depth]) & (_MAX_BELOW[depth] - 1)]
-            depth += 1
-        return group.action
+    def _generate(
+        self, rows: Rows, results: Ints, which: Ints, failing: npt.NDArray[np.bool_]
+    ) -> tuple[tuple[Ints, ...], Ints, Ints]:
+        """Generate successors; return them, the states in which something is missing, and what that is."""
+        counts, again = np.zeros(3, np.int64), np.empty(len(which), np.int64)
+        missed = np.empty((_MAX_MISSED, 3), np.int64)
+        tables = self._trees.nodes(), self._trees.branches(), self._trees.definitions()
+        lists = self.step_lists.starts, self.step_lists.items.array
+        elements = self.element_lists.starts, self.element_lists.items.array
+        groups = self.count, self.tree_of, self.all_roots, self.below_first, self.below
+        while True:
+            out = tuple([np.empty(self._room, np.int32) for _ in range(3)])
+            generate(which, results, *groups, *lists, *elements, *tables, rows, *out, failing, again, missed, counts)
+            if counts[SUCCESSORS] != NO_ROOM:
+                break
+            self._room *= 2
+        made = tuple([each[: counts[SUCCESSORS]] for each in out])
+        return made, again[: counts[AGAIN]], missed[: counts[MISSED]]
 
-    def _collect(self, at: Ints, lists: Ints, places: Ints, found: list[tuple[Ints, Ints]]) -> None:
-        """Collect the successors in lists, with a number for each that orders them."""
-        which, place, steps = self.step_lists.spread(lists)
-        if len(place) and int(place.max()) >= 1 << _STEP_BITS:
-            raise UnsuitedError("an action has too many successors of one state")
-        found.append(((at << _PARENT_AT | places).take(which) | place, steps.astype(np.int64)))
-
-    def _generate_below(
-        self, chosen: Iterable[_GroupRows], rows: Rows, depth: int, found: list[tuple[Ints, Ints]], failing: list[Ints]
-    ) -> None:
-        """Generate the successors below what groups chose."""
-        for together in _by_rows(each for one in chosen for each in self._below(one, depth)):
-            roots = np.repeat([each.group.tree.root for each in together], [len(each.at) for each in together])
-            at = np.concatenate([each.at for each in together])
-            numbers = np.concatenate([each.numbers for each in together])
-            results = self._trees.results(roots, StateRows(rows, at), numbers)
-            if int(results.min()) < 0:
-                failing.append(np.unique(at[results == ERROR]))
-            ends = np.cumsum([len(each.at) for each in together])[:-1]
-            parts = zip(together, np.split(results, ends), strict=True)
-            below = [each._replace(numbers=part) for each, part in parts]
-            for each in below:
-                if not each.group.below:
-                    on = np.flatnonzero(each.numbers > 0)
-                    self._collect(each.at[on], each.numbers[on], each.places[on], found)
-            if deeper := [each for each in below if each.group.below]:
-                self._generate_below(deeper, rows, depth + 1, found, failing)
-
-    def _below(self, one: _GroupRows, depth: int) -> Iterator[_GroupRows]:
-        """Yield the groups below what a group chose, with the arguments."""
-        which, place, args = self.element_lists.spread(np.maximum(one.numbers, 0))
-        if not len(which):
-            return
-        if int(place.max()) >= _MAX_ELEMENTS[depth]:
-            raise UnsuitedError("a quantifier of Next ranges over too many elements of a state")
-        at, places = one.at.take(which), one.places.take(which)
-        below_bits = _MAX_BELOW[depth].bit_length() - 1
-        for number, below in enumerate(one.group.below):
-            yield _GroupRows(below, at, args, places | (((place << below_bits) | number) << _ELEMENT_AT[depth]))
+    def action(self, group: int) -> str:
+        """Return the name of the action of a group."""
+        return self.all[group].action
 
 
-def _by_rows(chosen: Iterable[_GroupRows]) -> Iterator[list[_GroupRows]]:
-    """Yield what is looked up together: one after the other costs more calls, all at once more memory."""
-    together: list[_GroupRows] = []
-    rows = 0
-    for each in chosen:
-        together.append(each)
-        rows += len(each.at)
-        if rows >= _ROWS_TOGETHER:
-            yield together
-            together, rows = [], 0
-    if together:
-        yield together
+def _numbered(groups: Sequence[SuccessorGroup]) -> list[SuccessorGroup]:
+    """List groups, and after all of them those below, and so on."""
+    found, level = list(groups), list(groups)
+    while level := [each for group in level for each in group.below]:
+        found += level
+    return found
 
 
 def code_key(code: CodeType) -> Hashable:

@@ -20,7 +20,7 @@ from lockstep.tla.state import State
 from lockstep.tla.tables.cuda_device import Device, require_cuda
 from lockstep.tla.tables.decision_trees import Ints
 from lockstep.tla.tables.expander import TOO_DEEP, Expander
-from lockstep.tla.tables.fingerprint_set import DeviceFullError, FingerprintSet
+from lockstep.tla.tables.fingerprint_set import DeviceFullError, FingerprintSet, MemoryLimitError
 from lockstep.tla.tables.fingerprints import FingerprintFunction, Hashes, collision_probability, orbit_sizes
 from lockstep.tla.tables.frontier import Frontier
 from lockstep.tla.tables.literal_judge import LiteralJudge
@@ -302,7 +302,11 @@ class _TableSearch:
         """Expand the states at some places of a level that has a first number; return whether the search goes on."""
         result = self.result
         try:
+            self.limit_fingerprints()
             new = self.frontier.expand(begin, end)
+        except MemoryLimitError:
+            self.give_up_for_memory()
+            return False
         except DeviceFullError as error:
             result.gave_up = f"{error}, with {result.distinct:,} distinct states"
             return False
@@ -314,7 +318,7 @@ class _TableSearch:
         elif enough is not None:
             kept = int(np.searchsorted(new.parents, enough, side="right"))
             generated = self.frontier.generated_before(enough + 1)
-        if stop is None and self.exceeds_memory(kept):
+        if stop is None and self.exceeds_memory():
             return False
         self.frontier.keep(kept)
         self.list_found(new.hashes[:kept], first + new.parents[:kept])
@@ -352,13 +356,13 @@ class _TableSearch:
         """Store new states, and the steps of the expanded states, which have the numbers from `first` to `end`."""
         assert isinstance(self.frontier, Frontier)
         assert isinstance(self.seen, FingerprintSet)
-        expanded, states = self.frontier.expanded, self.frontier.accepted[-1]
-        graph.states.add(states.rows[:kept])
+        expanded = self.frontier.expanded
+        graph.states.add(self.frontier.new_rows(kept))
         inside = np.flatnonzero(~expanded.outside[:generated])
         targets = self.seen.numbers(expanded.least[inside])
         graph.successors.add(first + expanded.generated.rows[inside], targets, end)
         if self.options.keep_edges:
-            graph.actions += map(self.expander.groups.action, expanded.generated.places[inside].tolist())
+            graph.actions += map(self.expander.groups.action, expanded.generated.groups[inside].tolist())
 
     def count_orbits(self, orbits: Orbits, kept: int) -> None:
         """Count the images of the new states, and of those that were generated."""
@@ -368,18 +372,31 @@ class _TableSearch:
 
     # ---- Limits and progress ----
 
-    def exceeds_memory(self, more: int) -> bool:
-        """Return whether the search would take more memory than it may with more states, and record that."""
-        used = self.expander.trees.nbytes + self.frontier.nbytes + self.found_bytes
-        used += 0 if self.graph is None else self.graph.nbytes
+    def exceeds_memory(self) -> bool:
+        """Return whether the search takes more memory than it may, and record that."""
+        used, budget = self.used_memory(), self.options.memory_budget
         on_device = self.frontier.device_bytes + self.seen.device_bytes
         self.result.memory = max(self.result.memory, used + self.seen.nbytes + on_device)
-        budget = self.options.memory_budget
-        if budget is None or used + self.seen.nbytes_with(more) <= budget:
+        if budget is None or used + self.seen.nbytes <= budget:
             return False
-        reason = f"the search would need more than {budget / 1e9:.3g} GB of memory"
-        self.result.gave_up = f"{reason}, with {self.result.distinct:,} distinct states"
+        self.give_up_for_memory()
         return True
+
+    def used_memory(self) -> int:
+        """The bytes of the processor's memory that all but the set of fingerprints takes."""
+        used = self.expander.trees.nbytes + self.frontier.nbytes + self.found_bytes
+        return used + (0 if self.graph is None else self.graph.nbytes)
+
+    def limit_fingerprints(self) -> None:
+        """Let the set of fingerprints grow no larger than the budget allows."""
+        budget = self.options.memory_budget
+        if budget is not None and isinstance(self.seen, FingerprintSet):
+            self.seen.limit = budget - self.used_memory()
+
+    def give_up_for_memory(self) -> None:
+        """Record that the search would take more memory than it may."""
+        reason = f"the search would need more than {(self.options.memory_budget or 0) / 1e9:.3g} GB of memory"
+        self.result.gave_up = f"{reason}, with {self.result.distinct:,} distinct states"
 
     def refuse_unsuited_spec(self) -> None:
         """Give the search up where many of its evaluations are new, as where a state is one part.

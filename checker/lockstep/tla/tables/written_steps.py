@@ -86,7 +86,6 @@ class WrittenSteps:
         self.pattern, self.values_of = IntColumn(), IntColumn()
         self.masks: list[int] = [0]
         self._known: dict[tuple[tuple[int, int], ...], int] = {}
-        self._places = np.zeros((0, 0), np.int16)
 
     def number(self, writes: list[tuple[int, int]]) -> int:
         """Return the number of a step."""
@@ -107,23 +106,23 @@ class WrittenSteps:
         values = self.values.spread(self.values_of.array[steps].astype(np.int64))[2]
         return which, slots, values
 
-    def at(self, steps: Ints, slots: Ints) -> npt.NDArray[np.int32]:
-        """Return the numbers of the values that steps write into columns, one for each; -1 where they write nothing."""
-        if not self.values.items.count:
-            return np.full(len(steps), -1, np.int32)
-        places = self._placed(int(slots.max(initial=-1)) + 1)[self.pattern.array[steps], slots]
-        firsts = self.values.first.array[self.values_of.array[steps]]
-        found: npt.NDArray[np.int32] = np.where(
-            places < 0, np.int32(-1), self.values.items.array[np.where(places < 0, 0, firsts + places)]
-        )
-        return found
+    def arrays(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """Return what kernels read: of each step the pattern, of that where its columns begin, all columns; of each
+        step where its values begin, all values."""
+        slots, values = self.slots, self.values
+        firsts = values.first.array[self.values_of.array]
+        return self.pattern.array, slots.starts, slots.items.array, firsts, values.items.array
 
-    def _placed(self, width: int) -> npt.NDArray[np.int16]:
-        """Return for each pattern and column the place of the column among those that are written, or -1."""
-        known, count = self._places, len(self.masks)
-        if len(known) < count or known.shape[1] < width:
-            pattern, place, slots = self.slots.spread(np.arange(count))
-            width = max(width, known.shape[1], int(slots.max(initial=-1)) + 1)
-            known = self._places = np.full((count, width), -1, np.int16)
-            known[pattern, slots] = place
-        return known
+    def value(self, step: int, slot: int) -> int:
+        """Return the number of the value that a step writes into a column; -1 where it writes nothing."""
+        pattern, values = int(self.pattern.array[step]), int(self.values.first.array[self.values_of.array[step]])
+        first = int(self.slots.first.array[pattern])
+        for place in range(int(self.slots.length.array[pattern])):
+            if self.slots.items.array[first + place] == slot:
+                return int(self.values.items.array[values + place])
+        return -1
+
+
+def lists_of(table: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Return where the list of each row of a table begins, and where the last one ends, and what is true in each."""
+    return np.cumsum([0, *table.sum(axis=1)]), np.nonzero(table)[1]
