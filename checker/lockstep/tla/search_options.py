@@ -49,6 +49,7 @@ class SearchOptions:
         fingerprint_seed: chooses the function that makes fingerprints of states for tables.
         device: where a search by tables expands states: on the processor, or on a graphics card of NVIDIA.
         device_states: the most states that a card expands at once, where it is to be fewer than usual.
+        threads: the threads that go down tables together, on the processor.
         device_memory: the most bytes of a card's memory that may be used (default: nine tenths of what is free).
     """
 
@@ -67,6 +68,7 @@ class SearchOptions:
     device_states: int | None = None
     device_memory: int | None = None
     tlc_workers: int = 1
+    threads: int = 1
 
 
 DEFAULT_OPTIONS = SearchOptions()

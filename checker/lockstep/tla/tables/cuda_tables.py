@@ -123,13 +123,6 @@ class CudaTables:
         }
 
     def _open(self, predicates: StepPredicates) -> tuple[Ints, Ints, Ints]:
-        """List for each pattern the trees of predicates that the kinds of its steps leave open, with these kinds."""
-        patterns = len(self._expander.evaluator.steps.masks)
-        roots = np.array([tree.root for tree, _ in predicates.trees], np.int32)
-        kinds = np.zeros((patterns, len(roots)), np.int32)
-        is_open = np.zeros((patterns, len(roots)), np.bool_)
-        for place, (tree, of_steps) in enumerate(predicates.trees):
-            kinds[:, place] = of_steps.by_pattern()
-            is_open[:, place] = ~self._expander.trees.settled(tree, of_steps.count)[kinds[:, place]]
-        first, which = lists_of(is_open)
-        return first, roots[which], kinds[is_open]
+        """List for each pattern the roots of predicates that the kinds of its steps leave open, with these kinds."""
+        first, which, kinds = predicates.open_by_pattern()
+        return first, predicates.roots[which], kinds

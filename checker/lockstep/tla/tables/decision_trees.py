@@ -9,13 +9,15 @@ level of states go down all of them together.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from lockstep.tla.tables.kernel_threads import KernelThreads
 from lockstep.tla.tables.memberships import Membership
-from lockstep.tla.tables.tree_kernels import ASKS, AUX, BEGIN, BRANCHES, LEAF, OPEN, RESULT, walk_states, walk_steps
+from lockstep.tla.tables.tree_kernels import ASKS, AUX, BEGIN, BRANCHES, LEAF, OPEN, RESULT, walk_states
 
 if TYPE_CHECKING:
     from lockstep.tla.tables.written_steps import WrittenSteps
@@ -30,16 +32,12 @@ Lookup: TypeAlias = Callable[[int], int]
 Evaluate: TypeAlias = Callable[[ReadPath, Lookup], tuple[ReadPath, int]]
 
 _FIRST = 1 << 10
-_NONE: Ints = np.zeros(0, np.int64)
 #: What is missing that is listed at once; more of it is met again.
 _MAX_MISSED = 1 << 14
 
 
 class TreeInput(Protocol):
     """The rows that go down trees together, by number."""
-
-    def walk(self, trees: Trees, which: Ints, roots: Ints, aux: Ints, results: Ints, missed: Ints) -> int:
-        """Go down trees for some rows; list what is missing, and return how much that is."""
 
     def lookup(self, which: int) -> Lookup:
         """Return the function from a column to its value in one row."""
@@ -69,7 +67,9 @@ class Trees:
         derived: the trees of columns whose values are computed when they are first asked for.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, threads: KernelThreads | None = None) -> None:
+        """Begin without trees; `threads` go down them."""
+        self.threads = KernelThreads() if threads is None else threads
         self.trees: list[Tree] = []
         self.derived: dict[int, Tree] = {}
         self.evaluations = 0
@@ -124,39 +124,42 @@ class Trees:
         self._asks.append(OPEN)
         return number
 
-    def results(self, roots: Ints, rows: TreeInput, aux: Ints | None = None) -> Ints:
-        """Go down trees; evaluate what is not known.
+    def results(self, roots: Ints, rows: StateRows) -> Ints:
+        """Go down trees, and evaluate what is not known.
 
         Args:
             roots: the root of the tree that each row goes down.
-            aux: the number that comes with each row, where roots branch on it.
 
         Returns:
             The results.
         """
         found = np.empty(len(roots), np.int32)
-        left, aux = np.arange(len(roots)), _NONE if aux is None else aux
+        inputs = roots, rows.bases
+        self.look_up(
+            rows, len(roots), lambda which, *more: walk_states(which, *inputs, *more[:3], rows.flat, found, *more[3:])
+        )
         self.lookups += len(roots)
-        while len(left):
-            missed = np.empty((len(left), 3), np.int64)
-            missed = missed[: rows.walk(self, left, roots, aux, found, missed)]
-            self.supply(missed, rows)
-            left = missed[:, 0]
         return found
 
-    def look_up(self, rows: Ints, kernel: Callable[..., None]) -> None:
+    def look_up(self, rows: TreeInput, count: int, kernel: Callable[..., None]) -> None:
         """Let a kernel go down trees for all rows, and once more for those in which something was missing.
 
         Args:
-            kernel: takes the numbers of rows; nodes, branches and definitions; the rows; and then places for the rows
-                in which something is missing, for what that is, and for the numbers of both.
+            kernel: takes the numbers of rows; nodes, branches and definitions; and then places for the rows in which
+                something is missing, for what that is, and for the numbers of both.
         """
-        which, counts = np.arange(len(rows)), np.zeros(2, np.int64)
+        which = np.arange(count)
         while len(which):
-            again, missed = np.empty(len(which), np.int64), np.empty((_MAX_MISSED, 3), np.int64)
-            kernel(which, self.nodes(), self.branches(), self.definitions(), rows, again, missed, counts)
-            which = again[: counts[0]]
-            self.supply(missed[: counts[1]], StateRows(rows, np.arange(len(rows))))
+            parts = self.threads.run(len(which), partial(self._look_up_part, kernel, which))
+            which = np.concatenate([again for again, _ in parts])
+            self.supply(np.concatenate([missed for _, missed in parts]), rows)
+
+    def _look_up_part(self, kernel: Callable[..., None], which: Ints, begin: int, end: int) -> tuple[Ints, Ints]:
+        """Let a kernel do a part of some rows; return those in which something is missing, and what that is."""
+        again, missed = np.empty(end - begin, np.int64), np.empty((_MAX_MISSED, 3), np.int64)
+        counts = np.zeros(2, np.int64)
+        kernel(which[begin:end], self.nodes(), self.branches(), self.definitions(), again, missed, counts)
+        return again[: counts[0]], missed[: counts[1]]
 
     def supply(self, missed: Ints, rows: TreeInput) -> None:
         """Evaluate what is missing.
@@ -316,68 +319,47 @@ def _open_nodes(count: int) -> npt.NDArray[np.int32]:
 
 
 class StateRows:
-    """States that go down trees; several rows may be one state."""
+    """States that go down trees; several rows may be one state.
 
-    __slots__ = ("_base", "_flat", "_rows", "_which")
+    Attributes:
+        flat: the numbers of all states; `bases` says where that of each row begins.
+    """
+
+    __slots__ = ("bases", "flat")
 
     def __init__(self, rows: Ints, which: Ints) -> None:
         """Take the rows of states, and for each row that goes down the number of its state."""
-        self._rows, self._which = rows, which
-        self._flat, self._base = rows.reshape(-1), which * rows.shape[1]
-
-    def __len__(self) -> int:
-        return len(self._which)
-
-    def walk(self, trees: Trees, which: Ints, roots: Ints, aux: Ints, results: Ints, missed: Ints) -> int:
-        """Go down trees for some rows; list what is missing, and return how much that is."""
-        tables = trees.nodes(), trees.branches(), trees.definitions()
-        most = int(np.iinfo(self._flat.dtype).max)
-        count: int = walk_states(which, roots, self._base, aux, *tables, self._flat, most, results, missed)
-        return count
+        self.flat, self.bases = rows.reshape(-1), which * rows.shape[1]
 
     def lookup(self, which: int) -> Lookup:
         """Return the function from a column to its value in one row."""
-        flat, base = self._flat, int(self._base[which])
+        flat, base = self.flat, int(self.bases[which])
         return lambda column: int(flat[base + column])
 
 
 class StepRows:
-    """Steps that go down trees: columns from the width of a state on are those of the next state.
+    """Steps that go down trees: columns from the width of a state on are those of the next state."""
 
-    The number that comes with each row is the kind of the step; an evaluation takes the pattern of what it writes.
-    """
+    __slots__ = ("_before", "_sources", "_steps", "_written")
 
-    __slots__ = ("_base", "_before", "_patterns", "_steps", "_width", "_written")
-
-    def __init__(self, before: Ints, sources: Ints, steps: Ints, patterns: Ints, written: WrittenSteps) -> None:
+    def __init__(self, before: Ints, sources: Ints, steps: Ints, written: WrittenSteps) -> None:
         """Take steps.
 
         Args:
-            sources: the number of the state before each step.
-            patterns: the pattern of what each writes.
-            written: what all steps write.
+            before: the states before them.
+            sources: the number of that of each step.
+            steps: the number of each among the steps `written`.
         """
-        self._width = before.shape[1]
-        self._before, self._base = before.reshape(-1), sources * self._width
-        self._steps, self._patterns, self._written = steps, patterns, written
-
-    def walk(self, trees: Trees, which: Ints, roots: Ints, aux: Ints, results: Ints, missed: Ints) -> int:
-        """Go down trees for some rows; list what is missing, and return how much that is."""
-        tables = trees.nodes(), trees.branches(), self._before
-        written = self._written.arrays()
-        count: int = walk_steps(
-            which, roots, aux, self._base, self._steps, *tables, self._width, *written, results, missed
-        )  # fmt: skip
-        return count
+        self._before, self._sources, self._steps, self._written = before, sources, steps, written
 
     def lookup(self, which: int) -> Lookup:
-        """Return the function from a column to its value in one row."""
-        base, step = int(self._base[which]), int(self._steps[which])
+        """Return the function from a column to its value in one row, AUX being the pattern of what it writes."""
+        row, step, width = self._before[self._sources[which]], int(self._steps[which]), self._before.shape[1]
 
         def value(column: int) -> int:
             if column == AUX:
-                return int(self._patterns[which])
-            new = self._written.value(step, column - self._width) if column >= self._width else -1
-            return int(self._before[base + column % self._width]) if new < 0 else new
+                return int(self._written.pattern.array[step])
+            new = self._written.value(step, column - width) if column >= width else -1
+            return int(row[column % width]) if new < 0 else new
 
         return value

@@ -23,6 +23,7 @@ from lockstep.tla.tables.fingerprints import (
     ViewFingerprints,
     least_fingerprints,
 )
+from lockstep.tla.tables.kernel_threads import KernelThreads
 from lockstep.tla.tables.predicate_trees import (
     StatePredicates,
     StepPredicates,
@@ -111,8 +112,11 @@ class Expander:
         is_constrained: whether there are constraints.
     """
 
-    def __init__(self, spec: Spec, layout: Layout, *, check_deadlock: bool, function: FingerprintFunction) -> None:
-        self.layout, self.trees, self.check_deadlock = layout, Trees(), check_deadlock
+    def __init__(
+        self, spec: Spec, layout: Layout, *, check_deadlock: bool, function: FingerprintFunction, threads: int = 1
+    ) -> None:
+        self.layout, self.check_deadlock = layout, check_deadlock
+        self.trees = Trees(KernelThreads(threads))
         trees, evaluator, module = self.trees, Evaluator(layout, self.trees), tracked(spec)
         self.hashing, self.evaluator = Fingerprints(layout, state_equivalence(spec).images, function), evaluator
         self.views, self.view = ViewFingerprints(function), None
@@ -195,7 +199,7 @@ class Expander:
         self.hashing.add_values()
         level.full = self.layout.wide(level.full)
         patterns = self.evaluator.steps.pattern.array.take(generated.steps)
-        verdicts = self.step_properties.verdicts(level.full, generated.rows, generated.steps, patterns)
+        verdicts = self.step_properties.verdicts(level.full, generated.rows, generated.steps)
         wrong = [generated.failing, generated.rows[verdicts != 1]]
         outside, after = np.zeros(len(generated.rows), np.bool_), None
         if self.is_constrained or self.view is not None:
@@ -227,12 +231,13 @@ class Expander:
         generated = expanded.generated
         stale = lists_of(self.trees.touched(self.evaluator.steps.masks, list(self.trees.derived.values())))
         columns = np.array(list(self.trees.derived), np.int64)
-        start, sums = self.hashing.sums
-        take(
-            new, generated.rows, generated.steps, expanded.least, self.view is not None,
-            *self.evaluator.steps.arrays(), stale[0], columns[stale[1]], self.step_fingerprints(), start, sums,
-            level.full, level.results, level.hashes, to, into.full, into.results, into.hashes, into.patterns,
-        )  # fmt: skip
+        steps = generated.rows, generated.steps, expanded.least, self.view is not None
+        tables = *self.evaluator.steps.arrays(), stale[0], columns[stale[1]], self.step_fingerprints()
+        before = *self.hashing.sums, level.full, level.results, level.hashes
+        after = into.full, into.results, into.hashes, into.patterns
+        self.trees.threads.run(
+            len(new), lambda begin, end: take(new[begin:end], *steps, *tables, *before, to + begin, *after)
+        )
         made = into.part(to, to + len(new))
         verdicts = self.invariants.verdicts_after(made.full, made.patterns, self.evaluator.steps.masks)
         wrong: Ints = generated.rows[new[verdicts != 1]]
@@ -254,18 +259,23 @@ class Expander:
         affected = lists_of(self.groups.touched(self.evaluator.steps.masks))
         before = level.patterns, *affected, self.groups.roots
         self.trees.look_up(
-            level.full, lambda which, *tables: look_up(which, *before, *tables[:4], level.results, *tables[4:])
+            StateRows(level.full, np.arange(len(level.full))),
+            len(level.full),
+            lambda which, *more: look_up(which, *before, *more[:3], level.full, level.results, *more[3:]),
         )
+        self.trees.lookups += int(np.diff(affected[0])[level.patterns].sum())
 
     def _fingerprints_after(self, level: Level, generated: Generated) -> Hashes:
         """Return the fingerprints of successors: of each the least of those of its images."""
         least = np.empty(len(generated.rows), np.uint64)
         pattern, slot_first, slots, _, _ = self.evaluator.steps.arrays()
-        start, sums = self.hashing.sums
-        fingerprint(
-            generated.rows, generated.steps, pattern, slot_first, slots, self.step_fingerprints(), start, sums,
-            level.full, level.hashes, least,
-        )  # fmt: skip
+        tables = pattern, slot_first, slots, self.step_fingerprints(), *self.hashing.sums
+
+        def part(begin: int, end: int) -> None:
+            some = generated.rows[begin:end], generated.steps[begin:end]
+            fingerprint(*some, *tables, level.full, level.hashes, least[begin:end])
+
+        self.trees.threads.run(len(least), part)
         return least
 
     def step_fingerprints(self) -> Hashes:
@@ -295,7 +305,7 @@ class Expander:
         """Return which successors the constraints exclude, and the states of those whose constraint has no value."""
         verdicts = self.constraints.verdicts(after)
         on = np.flatnonzero(verdicts == 1)
-        steps = generated.rows[on], generated.steps[on], patterns[on]
+        steps = generated.rows[on], generated.steps[on]
         verdicts[on] = self.action_constraints.verdicts(level.full, *steps)
         return verdicts != 1, generated.rows[verdicts == ERROR]
 

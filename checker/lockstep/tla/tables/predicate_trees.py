@@ -11,19 +11,16 @@ import numpy.typing as npt
 from lockstep.tla.compile.property_parts import PropertyPart, part_of
 from lockstep.tla.compile.spec_meta import Meta
 from lockstep.tla.state import State
-from lockstep.tla.tables.decision_trees import Ints, StepRows, Tree, Trees
+from lockstep.tla.tables.decision_trees import Ints, StateRows, StepRows, Tree, Trees
 from lockstep.tla.tables.evaluator import Evaluator
 from lockstep.tla.tables.row_kernels import check
 from lockstep.tla.tables.state_layout import Rows
 from lockstep.tla.tables.step_kinds import ColumnAddedError, StepKinds
+from lockstep.tla.tables.tree_kernels import check_steps
 from lockstep.tla.tables.written_steps import lists_of
 from lockstep.tla.values.kinds import TlaError, Value
 
 Verdicts: TypeAlias = npt.NDArray[np.int8]
-_TRUE = 1
-#: Rows, one for each predicate, that go down trees together.
-_MAX_ROWS = 1 << 20
-_NONE: Ints = np.zeros(0, np.int64)
 
 
 class StatePredicates:
@@ -63,8 +60,11 @@ class StatePredicates:
         """Look up, for each row, the predicates that its pattern affects."""
         found = np.ones(len(rows), np.int8)
         if len(self):
+            inputs = StateRows(rows, np.arange(len(rows)))
             self._all.look_up(
-                rows, lambda which, *tables: check(which, patterns, *checked, *tables[:4], found, *tables[4:])
+                inputs,
+                len(rows),
+                lambda which, *more: check(which, patterns, *checked, *more[:3], rows, found, *more[3:]),
             )
         return found
 
@@ -73,7 +73,7 @@ class StepPredicates:
     """Predicates of a step: of a state, and what changed.
 
     Attributes:
-        trees: the tree of each, with the kinds of steps on which its root branches.
+        trees: the tree of each, with the kinds of steps on which its root branches; `roots` are their roots.
     """
 
     def __init__(self, evaluator: Evaluator, trees: Trees, predicates: list[Callable[[State, State], Any]]) -> None:
@@ -82,60 +82,54 @@ class StepPredicates:
         for each in predicates:
             kinds = StepKinds(evaluator.steps.masks, evaluator.span)
             self.trees.append((trees.tree(evaluator.truth_of_step(each, kinds), on_aux=True), kinds))
+        self.roots = np.array([tree.root for tree, _ in self.trees], np.int64)
 
     def __len__(self) -> int:
         return len(self.trees)
 
-    def verdicts(self, rows: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Verdicts:
+    def verdicts(self, rows: Rows, sources: Ints, steps: Ints) -> Verdicts:
         """Return for each step 1 where all is true, or what the first predicate that is not true is, 0 or ERROR.
 
         Args:
             sources: the number of the state before each step.
-            patterns: the pattern of what each writes.
         """
         found = np.ones(len(steps), np.int8)
-        size = max(1, _MAX_ROWS // max(1, len(self)))
-        for first in range(0, len(steps) if len(self) else 0, size):
-            some = slice(first, first + size)
-            found[some] = self._verdicts(rows, sources[some], steps[some], patterns[some])
-        return found
-
-    def _verdicts(self, rows: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Verdicts:
-        while True:
+        while len(self):
             try:
-                return self._look_up(rows, sources, steps, patterns)
+                self._look_up(rows, sources, steps, found)
             except ColumnAddedError:
                 for tree, kinds in self.trees:
                     if kinds.restart():
                         self._all.forget(tree)
+            else:
+                break
+        return found
 
-    def _look_up(self, rows: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Verdicts:
-        """Look up what the kinds of steps leave open; where steps write nothing that matters, once for their state."""
-        looked_up, roots, kinds_of, results_at, steps_at, count = [_NONE], [_NONE], [_NONE], [_NONE], [_NONE], 0
-        for tree, kinds in self.trees:
-            kind = kinds.by_pattern().take(patterns)
-            open_ = ~self._all.settled(tree, kinds.count).take(kind)
-            moved, still = np.flatnonzero(open_ & (kind != 0)), np.flatnonzero(open_ & (kind == 0))
-            first = np.diff(sources[still], prepend=-1) != 0
-            looked_up += [moved, still[first]]
-            kinds_of += [kind[moved], kind[still[first]]]
-            steps_at += [moved, still]
-            results_at += [count + np.arange(len(moved)), count + len(moved) - 1 + np.cumsum(first)]
-            more = len(moved) + int(first.sum())
-            roots.append(np.full(more, tree.root, np.int64))
-            count += more
-        which = np.concatenate(looked_up)
-        inputs = StepRows(rows, sources[which], steps[which], patterns[which], self._steps)
-        results = self._all.results(np.concatenate(roots), inputs, np.concatenate(kinds_of))
-        return _first_that_fails(len(steps), np.concatenate(steps_at), results[np.concatenate(results_at)])
+    def _look_up(self, rows: Rows, sources: Ints, steps: Ints, found: Verdicts) -> None:
+        of_steps, open_ = (sources, steps), self.open_by_pattern()
+        written = self._steps.arrays()
+        self._all.look_up(
+            StepRows(rows, sources, steps, self._steps),
+            len(steps),
+            lambda which, *more: check_steps(
+                which, *of_steps, *open_, self.roots, *more[:2], rows, *written, found, *more[3:]
+            ),
+        )
 
+    def open_by_pattern(self) -> tuple[Ints, Ints, Ints]:
+        """List for each pattern the predicates that steps of its kinds leave open, with these kinds.
 
-def _first_that_fails(count: int, which: Ints, results: Ints) -> Verdicts:
-    """Return for each of `count` rows its first result that is not true; `which` has the row of each result."""
-    found = np.ones(count, np.int8)
-    failing = np.flatnonzero(results != _TRUE)[::-1]  # of the results of one row the last one stays
-    found[which[failing]] = results[failing]
-    return found
+        Returns:
+            Where the list of each pattern begins, and where the last one ends; the predicates; the kinds.
+        """
+        patterns = len(self._steps.masks)
+        kinds = np.zeros((patterns, len(self)), np.int64)
+        is_open = np.zeros((patterns, len(self)), np.bool_)
+        for place, (tree, of_steps) in enumerate(self.trees):
+            kinds[:, place] = of_steps.by_pattern()
+            is_open[:, place] = ~self._all.settled(tree, of_steps.count)[kinds[:, place]]
+        first, predicates = lists_of(is_open)
+        return first, predicates, kinds[is_open]
 
 
 # ---- The predicates of a specification ----

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.tla.tables.tree_kernels import MAX_WAITING, MISS, compiled, walk
+from lockstep.tla.tables.tree_kernels import MAX_WAITING, MISS, compiled, note, walk
 
 #: The number that means a free place in a table of fingerprints, and the one that stands for it.
 FREE, INSTEAD_OF_FREE = np.uint64(0), np.uint64(0x9E3779B97F4A7C15)
@@ -44,10 +44,7 @@ def look_up(
             results[state, tree] = found
             if found == MISS:
                 misses = True
-                if missed_count < len(missed):
-                    missed[missed_count, 0], missed[missed_count, 1] = state, missing[0]
-                    missed[missed_count, 2] = missing[1]
-                    missed_count += 1
+                missed_count = note(state, missing, missed, missed_count)
         if misses:
             again[again_count] = state
             again_count += 1
@@ -78,10 +75,7 @@ def check(
             )  # fmt: skip
             if found == MISS:
                 misses = True
-                if missed_count < len(missed):
-                    missed[missed_count, 0], missed[missed_count, 1] = state, missing[0]
-                    missed[missed_count, 2] = missing[1]
-                    missed_count += 1
+                missed_count = note(state, missing, missed, missed_count)
             elif found != 1 and verdict == 1:
                 verdict = found
         verdicts[state] = verdict

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import CodeType
 from typing import Any, NoReturn
 
@@ -26,6 +27,7 @@ from lockstep.tla.values.kinds import TlaError, Value, format_value
 _MAX_GROUPS, _MAX_DEPTH = 1 << 13, 2
 #: The most states that are expanded at once.
 MAX_ROWS = 1 << 16
+_NONE: Ints = np.zeros(0, np.int32)
 #: Successors for which there is room at first.
 _FIRST_ROOM = 1 << 16
 #: What is missing that is listed at once; more of it is met again.
@@ -186,35 +188,44 @@ class SuccessorGroups:
     def generate(self, rows: Rows, results: Ints) -> Generated:
         """Generate the successors of states, MAX_ROWS at most, given the result of each tree for each."""
         failing = np.zeros(len(rows), np.bool_)
-        which, found = np.arange(len(rows)), []
+        which, found = np.arange(len(rows)), [(_NONE, _NONE, _NONE)]
         while len(which):
-            made, which, missed = self._generate(rows, results, which, failing)
-            found.append(made)
+            parts = self._trees.threads.run(len(which), partial(self._generate, rows, results, failing, which))
+            found += [made for made, _, _ in parts]
+            which = np.concatenate([again for _, again, _ in parts])
+            missed = np.concatenate([missed for _, _, missed in parts])
             self._trees.supply(missed, StateRows(rows, np.arange(len(rows))))
-        sources, steps, groups = found[0] if len(found) == 1 else map(np.concatenate, zip(*found, strict=True))
-        if len(found) > 1:
+        sources, steps, groups = map(np.concatenate, zip(*found, strict=True))
+        if len(sources) and (np.diff(sources) < 0).any():
             order = np.argsort(sources, kind="stable")
             sources, steps, groups = sources[order], steps[order], groups[order]
         return Generated(sources, steps, groups, np.flatnonzero(failing))
 
     def _generate(
-        self, rows: Rows, results: Ints, which: Ints, failing: npt.NDArray[np.bool_]
-    ) -> tuple[tuple[Ints, ...], Ints, Ints]:
-        """Generate successors; return them, the states in which something is missing, and what that is."""
+        self, rows: Rows, results: Ints, failing: npt.NDArray[np.bool_], states: Ints, begin: int, end: int
+    ) -> tuple[tuple[Ints, Ints, Ints], Ints, Ints]:
+        """Generate the successors of a part of some states.
+
+        Returns:
+            Their states, steps and groups; the states in which something is missing; and what that is.
+        """
+        which = states[begin:end]
         counts, again = np.zeros(3, np.int64), np.empty(len(which), np.int64)
         missed = np.empty((_MAX_MISSED, 3), np.int64)
         tables = self._trees.nodes(), self._trees.branches(), self._trees.definitions()
         lists = self.step_lists.starts, self.step_lists.items.array
         elements = self.element_lists.starts, self.element_lists.items.array
         groups = self.count, self.tree_of, self.all_roots, self.below_first, self.below
+        room = self._room
         while True:
-            out = tuple([np.empty(self._room, np.int32) for _ in range(3)])
+            out = np.empty((3, room), np.int32)
             generate(which, results, *groups, *lists, *elements, *tables, rows, *out, failing, again, missed, counts)
             if counts[SUCCESSORS] != NO_ROOM:
                 break
-            self._room *= 2
-        made = tuple([each[: counts[SUCCESSORS]] for each in out])
-        return made, again[: counts[AGAIN]], missed[: counts[MISSED]]
+            room *= 2
+        self._room = max(room, self._room)
+        sources, steps, made_of = out[:, : counts[SUCCESSORS]]
+        return (sources, steps, made_of), again[: counts[AGAIN]], missed[: counts[MISSED]]
 
     def action(self, group: int) -> str:
         """Return the name of the action of a group."""

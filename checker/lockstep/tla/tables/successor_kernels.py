@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.tla.tables.tree_kernels import MAX_WAITING, MISS, compiled, inlined, walk
+from lockstep.tla.tables.tree_kernels import MAX_WAITING, MISS, compiled, inlined, note, walk
 
 #: The result of an evaluation that has no value.
 NO_VALUE = -1
@@ -79,10 +79,7 @@ def generate(
                     )  # fmt: skip
                     if one == MISS:
                         misses = True
-                        if missed_count < len(missed):
-                            missed[missed_count, 0], missed[missed_count, 1] = state, missing[0]
-                            missed[missed_count, 2] = missing[1]
-                            missed_count += 1
+                        missed_count = note(state, missing, missed, missed_count)
                     elif one == NO_VALUE:
                         failing[state] = True
                     elif one > 0 and below_first[lower] == below_first[lower + 1]:
@@ -100,10 +97,7 @@ def generate(
                                 )  # fmt: skip
                                 if two == MISS:
                                     misses = True
-                                    if missed_count < len(missed):
-                                        missed[missed_count, 0], missed[missed_count, 1] = state, missing[0]
-                                        missed[missed_count, 2] = missing[1]
-                                        missed_count += 1
+                                    missed_count = note(state, missing, missed, missed_count)
                                 elif two == NO_VALUE:
                                     failing[state] = True
                                 elif two > 0:

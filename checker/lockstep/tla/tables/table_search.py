@@ -239,7 +239,10 @@ class _TableSearch:
         places = [] if saved is None else saved.take_values(self.layout)
         rows = self.layout.encode(initial)
         function = FingerprintFunction(self.options.fingerprint_seed)
-        self.expander = Expander(self.spec, self.layout, check_deadlock=self.check_deadlock, function=function)
+        threads = self.options.threads
+        self.expander = Expander(
+            self.spec, self.layout, check_deadlock=self.check_deadlock, function=function, threads=threads
+        )
         self.expander.groups.drop_empty(rows)
         self.frontier = self.made_frontier()
         found = self.expander.fingerprints(rows)

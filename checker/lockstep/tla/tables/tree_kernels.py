@@ -85,31 +85,40 @@ def walk(
         node = below
 
 
+@inlined
+def note(row: int, missing: Any, missed: Any, count: int) -> Any:
+    """List what is missing with the row that met it, if there is room; return how much is listed."""
+    if count < len(missed):
+        missed[count, 0], missed[count, 1], missed[count, 2] = row, missing[0], missing[1]
+        count += 1
+    return count
+
+
 @compiled
 def walk_states(
-    which: Any, roots: Any, bases: Any, aux: Any, nodes: Any, branches: Any, derived: Any, flat: Any, most: int,
-    results: Any, missed: Any,
-) -> int:  # fmt: skip
-    """Go down trees for some rows; list what is missing with the row that met it, and return how much that is.
+    which: Any, roots: Any, bases: Any, nodes: Any, branches: Any, derived: Any, flat: Any, results: Any, again: Any,
+    missed: Any, counts: Any,
+) -> None:  # fmt: skip
+    """Go down a tree for each of some rows.
 
     Args:
         which: the rows, by number.
         bases: where the state of each row begins among all numbers.
-        aux: the number that comes with each row; none if there are none.
-        missed: takes the row, the node and the value of what is missing.
+        again: takes the rows that met something missing; `counts` says how many these are, and how much that is.
+        missed: takes a row, a node, and the value for which that has no branch.
     """
-    waiting, missing, count = np.empty(MAX_WAITING, np.int64), np.empty(2, np.int64), 0
-    has_aux = len(aux) > 0
+    waiting, missing = np.empty(MAX_WAITING, np.int64), np.empty(2, np.int64)
+    most = np.int64(np.iinfo(flat.dtype).max)
+    again_count, missed_count = 0, 0
     for place in range(len(which)):
         row = which[place]
-        found = walk(
-            roots[row], aux[row] if has_aux else 0, nodes, branches, derived, flat, bases[row], most, waiting, missing
-        )  # fmt: skip
+        found = walk(roots[row], 0, nodes, branches, derived, flat, bases[row], most, waiting, missing)
         results[row] = found
         if found == MISS:
-            missed[count, 0], missed[count, 1], missed[count, 2] = row, missing[0], missing[1]
-            count += 1
-    return count
+            missed_count = note(row, missing, missed, missed_count)
+            again[again_count] = row
+            again_count += 1
+    counts[0], counts[1] = again_count, missed_count
 
 
 @inlined
@@ -150,29 +159,50 @@ def walk_step(
 
 
 @compiled
-def walk_steps(
-    which: Any, roots: Any, kinds: Any, bases: Any, steps: Any, nodes: Any, branches: Any, flat: Any, span: int,
-    pattern: Any, slot_first: Any, slots: Any, value_first: Any, values: Any, results: Any, missed: Any,
-) -> int:  # fmt: skip
-    """Go down trees for some steps; list what is missing with the step that met it, and return how much that is.
+def check_steps(
+    which: Any, sources: Any, steps: Any, open_first: Any, predicates: Any, kinds: Any, roots: Any, nodes: Any,
+    branches: Any, rows: Any, pattern: Any, slot_first: Any, slots: Any, value_first: Any, values: Any, verdicts: Any,
+    again: Any, missed: Any, counts: Any,
+) -> None:  # fmt: skip
+    """Find the first predicate that is not true of each of some steps.
+
+    Of a step of kind 0, which writes nothing that matters to a predicate, it is looked up once for its state.
 
     Args:
         which: the steps, by their places.
-        bases: where the state before each begins.
+        predicates: those that each pattern leaves open, from its `open_first` on, with their `kinds`.
+        roots: the root of the tree of each predicate.
         pattern: the pattern of what a step writes, by the number of the step; `value_first`, where its values begin.
+        verdicts: takes 1 where all are true, or what the first is that is not.
+
+    The others are as for `walk_states`.
     """
-    missing, count = np.empty(2, np.int64), 0
+    missing, again_count, missed_count = np.empty(2, np.int64), 0, 0
+    flat, wide = rows.reshape(-1), rows.shape[1]
+    state_of, result_of = np.full(len(roots), -1, np.int64), np.empty(len(roots), np.int64)
     for place in range(len(which)):
-        row = which[place]
-        step = steps[row]
-        of_step = pattern[step]
+        number = which[place]
+        source, step = np.int64(sources[number]), np.int64(steps[number])
+        of_step, verdict, misses = pattern[step], 1, False
         first, end = np.int64(slot_first[of_step]), np.int64(slot_first[of_step + 1])
-        found = walk_step(
-            roots[row], kinds[row], nodes, branches, flat, bases[row], span, slots, first, end, values,
-            np.int64(value_first[step]), missing,
-        )  # fmt: skip
-        results[row] = found
-        if found == MISS:
-            missed[count, 0], missed[count, 1], missed[count, 2] = row, missing[0], missing[1]
-            count += 1
-    return count
+        for each in range(open_first[of_step], open_first[of_step + 1]):
+            predicate, kind = predicates[each], kinds[each]
+            if kind == 0 and state_of[predicate] == source:
+                found = result_of[predicate]
+            else:
+                found = walk_step(
+                    roots[predicate], kind, nodes, branches, flat, source * wide, wide, slots, first, end, values,
+                    np.int64(value_first[step]), missing,
+                )  # fmt: skip
+                if found == MISS:
+                    missed_count = note(number, missing, missed, missed_count)
+                if kind == 0:
+                    state_of[predicate], result_of[predicate] = source, found
+            misses |= found == MISS
+            if found != 1 and found != MISS and verdict == 1:
+                verdict = found
+        verdicts[number] = verdict
+        if misses:
+            again[again_count] = number
+            again_count += 1
+    counts[0], counts[1] = again_count, missed_count
