@@ -18,12 +18,20 @@ from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import Images
-from lockstep.tla.tables import definition_columns, evaluator, fingerprints, successor_groups, table_search
+from lockstep.tla.tables import (
+    definition_columns,
+    evaluator,
+    fingerprints,
+    kernel_threads,
+    successor_groups,
+    table_search,
+)
 from lockstep.tla.tables.decision_trees import Trees
 from lockstep.tla.tables.definition_columns import DefinitionColumn
 from lockstep.tla.tables.evaluator import Evaluator
 from lockstep.tla.tables.expander import Expander
 from lockstep.tla.tables.fingerprint_set import FingerprintSet
+from lockstep.tla.tables.kernel_threads import KernelThreads
 from lockstep.tla.tables.memberships import Membership
 from lockstep.tla.tables.predicate_trees import StatePredicates
 from lockstep.tla.tables.state_layout import Layout, UnsuitedError
@@ -189,6 +197,29 @@ def _swap(state: Any) -> list[tuple[Any, Any]]:
 
 
 # ---- Long searches ----
+
+
+def shared_among(threads: int, patch: pytest.MonkeyPatch) -> None:
+    """Let some threads share even a few rows."""
+    right = KernelThreads.__init__
+    patch.setattr(KernelThreads, "__init__", lambda self, _count=1: right(self, threads))
+    patch.setattr(kernel_threads, "_LEAST_ROWS", 1)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("what", CFGS)
+def test_threads_that_share_the_rows_find_what_one_finds(
+    what: str, threads: int, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared_among(threads, monkeypatch)
+    spec = post(cache, *CFGS[what])
+    merged = spec.symmetry is not None or spec.view is not None
+    assert differences(spec, edges=not merged, check_deadlock="deadlock" in what) == []
+
+
+def test_threads_fill_in_the_definitions_of_their_own_rows(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared_among(3, monkeypatch)
+    assert differences(post(cache, *ASKING, following="AskingNext"), max_states=400) == []
 
 
 @pytest.mark.parametrize("what", ["symmetry", "a property of steps that is violated"])
@@ -459,6 +490,60 @@ def a_choice_is_taken_for_another(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(successor_groups, "code_key", lambda code: code.co_argcount)
 
 
+def what_is_missing_is_lost(patch: pytest.MonkeyPatch) -> None:
+    """What a row lacks in the trees is evaluated, and the row does not go down again."""
+    right = Trees._look_up_part
+
+    def look_up_part(self: Any, *rest: Any) -> Any:
+        again, missed = right(self, *rest)
+        return again[:0], missed
+
+    patch.setattr(Trees, "_look_up_part", look_up_part)
+
+
+def what_is_missing_below_a_choice_is_lost(patch: pytest.MonkeyPatch) -> None:
+    """A state in which something is missing below a choice is not done again."""
+    right = successor_groups.SuccessorGroups._generate
+
+    def generate(self: Any, *rest: Any) -> Any:
+        made, again, missed = right(self, *rest)
+        return made, again[:0], missed
+
+    patch.setattr(successor_groups.SuccessorGroups, "_generate", generate)
+
+
+def states_are_done_twice(patch: pytest.MonkeyPatch) -> None:
+    """States in which something was missing are done again together with one that was complete."""
+    right = successor_groups.SuccessorGroups._generate
+
+    def generate(self: Any, rows: Any, results: Any, failing: Any, states: Any, begin: int, end: int) -> Any:
+        made, again, missed = right(self, rows, results, failing, states, begin, end)
+        if len(again) and len(made[0]):
+            again = np.concatenate([again, made[0][:1]])
+        return made, again, missed
+
+    patch.setattr(successor_groups.SuccessorGroups, "_generate", generate)
+
+
+def parts_of_threads_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
+    """What the last thread finds comes first, and no order is made of it."""
+    shared_among(2, patch)
+    right = KernelThreads.run
+    patch.setattr(KernelThreads, "run", lambda self, rows, work: right(self, rows, work)[::-1])
+    patch.setattr(np, "argsort", lambda numbers, kind=None: np.arange(len(numbers)))
+
+
+def a_fingerprint_is_new_each_time(patch: pytest.MonkeyPatch) -> None:
+    """A set says of what it has that it is new, if it is asked in one call."""
+    right = FingerprintSet.add
+
+    def add(self: Any, hashes: Any, *skipped: Any) -> Any:
+        found = right(self, hashes, *skipped)
+        return np.isin(hashes, hashes[found]) & np.logical_not(skipped[0] if skipped else False)
+
+    patch.setattr(FingerprintSet, "add", add)
+
+
 PLANTED: dict[Callable[[pytest.MonkeyPatch], None], dict[str, Any]] = {
     a_footprint_lacks_a_column: {},
     a_read_is_not_noticed: {},
@@ -478,6 +563,11 @@ PLANTED: dict[Callable[[pytest.MonkeyPatch], None], dict[str, Any]] = {
     nothing_matters_to_a_property_of_steps: {"lines": ("PROPERTIES Answers",)},
     what_is_not_asked_about_stays_as_it_was: {"lines": ("PROPERTIES Answers",)},
     kinds_stay_as_they_were_when_more_matters: {"lines": ("PROPERTIES Rests",)},
+    what_is_missing_is_lost: {},
+    what_is_missing_below_a_choice_is_lost: {},
+    states_are_done_twice: {},
+    parts_of_threads_are_mixed_up: {"lines": CFGS["an invariant that is violated"]},
+    a_fingerprint_is_new_each_time: {},
 }
 
 

@@ -192,6 +192,8 @@ def _report_to_terminal(name: str) -> ReportProgress:
 
     def report(search: SearchProgress) -> None:
         text = f"{name}: {search.distinct:,} distinct states"
+        if search.waits_for:
+            text += f", {search.waits_for}"
         if search.seconds:
             rate = search.distinct / search.seconds
             text += f", {search.queued:,} waiting, level {search.depth}, {rate:,.0f}/s"

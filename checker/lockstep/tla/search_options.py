@@ -18,6 +18,7 @@ class SearchProgress:
     Attributes:
         depth: the level that is expanded.
         seconds: the time since the beginning, by the clock.
+        waits_for: what the search waits for before it goes on; empty where it goes on.
     """
 
     distinct: int
@@ -27,6 +28,7 @@ class SearchProgress:
     seconds: float = 0.0
     evaluations: int = 0
     lookups: int = 0
+    waits_for: str = ""
 
 
 ReportProgress: TypeAlias = Callable[[SearchProgress], None]

@@ -110,8 +110,8 @@ def _never_less(options: SearchOptions) -> ReportProgress | None:
 
     def report_more(progress: SearchProgress) -> None:
         nonlocal most
-        if progress.distinct > most:
-            most = progress.distinct
-            report(progress)
+        if progress.distinct > most or progress.waits_for:
+            most = max(most, progress.distinct)
+            report(replace(progress, distinct=most))
 
     return report_more

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from lockstep.tla.tables.cuda_frontier import CudaFrontier
 
 _REPORT_SECONDS = 0.3
+#: What the first search on a machine waits for; later ones load in a moment what was compiled.
+COMPILING = "the search is compiled for this machine, once"
 #: Objects that Python may make before it looks for garbage.
 _GARBAGE_THRESHOLD = 100_000
 _COUNTS = ("distinct", "generated", "depth", "levels")
@@ -226,6 +228,7 @@ class _TableSearch:
             if violation is None:
                 self.complete()
             return result
+        self.report_kernels()
         self.prepare(initial, saved)
         self.expand_levels()
         images = self.expander.images
@@ -430,6 +433,14 @@ class _TableSearch:
         self.reported = seconds
         counts = result.distinct, result.generated, queued, result.depth, seconds
         self.options.on_progress(SearchProgress(*counts, result.evaluations, result.lookups))
+
+    def report_kernels(self) -> None:
+        """Report what the search waits for where its kernels are not compiled yet, or not loaded."""
+        if self.options.on_progress is not None:
+            result = self.result
+            self.options.on_progress(
+                SearchProgress(result.distinct, result.generated, result.distinct, 1, waits_for=COMPILING)
+            )
 
     # ---- The checkpoint ----
 
