@@ -18,8 +18,10 @@ from lockstep.tla.tables.table_search import explore_by_tables
 from tests.support.places import ROOT
 from tests.support.tla.card_on_processor import card_on_processor
 
-needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="it needs Numba (the extra gpu)")
-pytestmark = [pytest.mark.nightly, needs_numba]
+pytestmark = pytest.mark.nightly
+needs_numba_cuda = pytest.mark.skipif(
+    importlib.util.find_spec("numba_cuda") is None, reason="it needs the package numba-cuda (the extra gpu)"
+)
 
 #: It prints where a search on the card differs from one on the processor; a bug is planted if its name is given.
 PROGRAM = """
@@ -94,6 +96,7 @@ def test_a_bug_that_is_planted_in_a_simulated_card_is_noticed(bug: str) -> None:
     assert simulated("transfer_again", 1000, bug)["differing"]
 
 
+@needs_numba_cuda
 def test_threads_that_meet_at_few_places_of_the_set_lose_nothing() -> None:
     assert simulated("transfer_again", 1000, "crowd")["differing"] == []
 
@@ -147,6 +150,7 @@ print(json.dumps({"compiled": compiled, "floats": floats}))
 """
 
 
+@needs_numba_cuda
 def test_every_kernel_compiles_for_a_card_without_floating_point_arithmetic() -> None:
     done = subprocess.run(
         [sys.executable, "-c", COMPILER], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
