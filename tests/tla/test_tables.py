@@ -491,7 +491,7 @@ def a_choice_is_taken_for_another(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_is_missing_is_lost(patch: pytest.MonkeyPatch) -> None:
-    """What a row lacks in the trees is evaluated, and the row does not go down again."""
+    """A row that lacks something in the trees does not go down again once that is evaluated."""
     right = Trees._look_up_part
 
     def look_up_part(self: Any, *rest: Any) -> Any:
@@ -526,7 +526,7 @@ def states_are_done_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def parts_of_threads_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
-    """What the last thread finds comes first, and no order is made of it."""
+    """The steps of the last thread come first."""
     shared_among(2, patch)
     right = KernelThreads.run
     patch.setattr(KernelThreads, "run", lambda self, rows, work: right(self, rows, work)[::-1])

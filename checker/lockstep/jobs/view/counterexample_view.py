@@ -20,7 +20,7 @@ from lockstep.systems.system import System
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.spec_project import module_texts
-from lockstep.tla.search_options import SearchOptions
+from lockstep.tla.search_options import SearchOptions, SearchProgress
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.tables.compiled_search import explore_compiled
@@ -40,7 +40,7 @@ def view_model(name: str, say: Say = silent) -> tuple[ShownBehaviour, PageContex
         spec,
         SearchOptions(
             check_deadlock=model.deadlock,
-            on_progress=lambda search: say(f"{name}: {search.distinct:,} distinct states"),
+            on_progress=lambda search: say(_progress_text(name, search)),
         ),
     )
     if found.violation is None:
@@ -62,7 +62,7 @@ def view_own_spec(files: SpecFiles, say: Say = silent) -> tuple[ShownBehaviour, 
     found = explore_spec(
         files,
         Engine.COMPILED,
-        SearchOptions(on_progress=lambda search: say(f"{module.name}: {search.distinct:,} distinct states")),
+        SearchOptions(on_progress=lambda search: say(_progress_text(module.name, search))),
     )
     if found.counterexample is None:
         error = NoVerdictError if found.verdict is Verdict.INCONCLUSIVE else NothingToShowError
@@ -111,3 +111,8 @@ def page_context(system: System, spec: Spec, module: Path | None = None) -> Page
     """Return what a page knows of a spec of a known system; `module` is the root module, if it is not the system's."""
     texts = {**module_texts(system.module), **({} if module is None else module_texts(module))}
     return PageContext(system, spec, texts)
+
+
+def _progress_text(name: str, search: SearchProgress) -> str:
+    """Return how many states a search has found, and what it waits for."""
+    return f"{name}: {search.distinct:,} distinct states" + (f", {search.waits_for}" if search.waits_for else "")

@@ -24,13 +24,10 @@ def require_cuda() -> None:
     """Make sure that Numba finds a graphics card of NVIDIA.
 
     Raises:
-        BadInputError: if Numba is missing, or there is no card; the message says in one line what is missing.
+        BadInputError: if there is no card; the message says in one line what Numba misses.
     """
-    try:
-        from numba import cuda
-    except ModuleNotFoundError as error:
-        needed = "this needs the Python package numba, which is missing; pip install 'lockstep-raft[gpu]'"
-        raise BadInputError(f"--device cuda: {needed}") from error
+    from numba import cuda
+
     try:
         found, why = bool(cuda.is_available()), ""
         if found:

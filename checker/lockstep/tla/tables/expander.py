@@ -79,8 +79,8 @@ class Level:
         return Level(self.full[begin:end], self.width, *of_states)
 
     @classmethod
-    def room(cls, count: int, like: Level, kind: npt.DTypeLike) -> Level:
-        """Make room for states, in rows of a kind of numbers."""
+    def empty(cls, count: int, like: Level, kind: npt.DTypeLike) -> Level:
+        """Make arrays for states like others, in rows of a kind of numbers."""
         full = np.empty((count, like.full.shape[1]), kind)
         others = (np.empty((count, *each.shape[1:]), each.dtype) for each in (like.hashes, like.results, like.patterns))
         return cls(full, like.width, *others)

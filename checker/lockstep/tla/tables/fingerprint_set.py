@@ -82,7 +82,7 @@ class FingerprintSet:
             skipped: those that are left out, if any are.
 
         Raises:
-            MemoryLimitError: if the table would have to grow beyond the limit; some of them are in the set then.
+            MemoryLimitError: if the table would have to be larger than the limit; some of them are in the set then.
         """
         is_new, begin = np.empty(len(hashes), np.bool_), 0
         while True:

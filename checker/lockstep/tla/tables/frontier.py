@@ -13,6 +13,9 @@ from lockstep.tla.tables.fingerprint_set import FingerprintSet
 from lockstep.tla.tables.fingerprints import Hashes, orbit_sizes
 from lockstep.tla.tables.state_layout import Rows
 
+#: The least capacity of a piece of a level.
+_LEAST_PIECE = 1 << 10
+
 
 @dataclass(frozen=True, slots=True)
 class NewStates:
@@ -113,11 +116,11 @@ class Frontier:
 
     def _accept(self, expanded: Expanded, new: Ints) -> Ints:
         """Add new states to the next level; return the numbers of states with one that is wrong."""
-        size, kind = self._expander.size, self.part.full.dtype
+        size, kind = min(self._expander.size, max(_LEAST_PIECE, 2 * len(new))), self.part.full.dtype
         wrong, self._accepted, first = [np.zeros(0, np.int64)], [], 0
         while first < len(new):
             if not self._next or self._next[-1].is_full or self._next[-1].states.full.dtype != kind:
-                self._next.append(_Piece(Level.room(size, self.part, kind)))
+                self._next.append(_Piece(Level.empty(size, self.part, kind)))
             piece = self._next[-1]
             more, to = min(len(new) - first, len(piece.states.full) - piece.count), piece.count
             wrong.append(self._expander.accept(self.part, expanded, new[first : first + more], piece.states, to))
@@ -151,12 +154,12 @@ class Frontier:
 
 @dataclass(slots=True)
 class _Piece:
-    """Room for states, and how many there are."""
+    """Arrays for states, and how many there are."""
 
     states: Level
     count: int = 0
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for another."""
+        """Whether no other fits in."""
         return self.count == len(self.states.full)

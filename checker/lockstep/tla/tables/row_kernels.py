@@ -162,7 +162,7 @@ def add_new(
     Args:
         begin: the place of the first one to put in.
         skipped: those that are left out; none if there are none.
-        numbers: takes the number of each, in the order in which they are put in, if there is room.
+        numbers: takes the number of each, in the order in which they are put in; it is empty if they have none.
         count: the number of fingerprints in the table.
 
     Returns:

@@ -17,7 +17,7 @@ from lockstep.tla.tables.decision_trees import Ints, StateRows, Tree, Trees
 from lockstep.tla.tables.definition_columns import padded
 from lockstep.tla.tables.evaluator import ArgumentTable, Evaluator, LeakError
 from lockstep.tla.tables.state_layout import Rows, UnsuitedError
-from lockstep.tla.tables.successor_kernels import AGAIN, MISSED, NO_ROOM, SUCCESSORS, generate
+from lockstep.tla.tables.successor_kernels import AGAIN, MISSED, NO_CAPACITY, SUCCESSORS, generate
 from lockstep.tla.tables.tracked_evaluation import TrackedEvaluation
 from lockstep.tla.tables.unread import NeedRead
 from lockstep.tla.tables.written_steps import IntLists
@@ -28,8 +28,8 @@ _MAX_GROUPS, _MAX_DEPTH = 1 << 13, 2
 #: The most states that are expanded at once.
 MAX_ROWS = 1 << 16
 _NONE: Ints = np.zeros(0, np.int32)
-#: Successors for which there is room at first.
-_FIRST_ROOM = 1 << 16
+#: Successors for which there is capacity at first.
+_FIRST_CAPACITY = 1 << 16
 #: What is missing that is listed at once; more of it is met again.
 _MAX_MISSED = 1 << 14
 
@@ -86,7 +86,7 @@ class SuccessorGroups:
         """
         self._module, self._evaluator, self._trees = module, evaluator, trees
         self.step_lists, self.element_lists = IntLists(), IntLists()
-        self._room = _FIRST_ROOM
+        self._capacity = _FIRST_CAPACITY
         self._chosen: dict[Hashable, tuple[Tree, ArgumentTable]] = {}
         self._constants: list[tuple[str, tuple[Value, ...], list[tuple[Value, ...]]]] = []
         self._set_groups(list(self._opened(stages, ())))
@@ -216,14 +216,14 @@ class SuccessorGroups:
         lists = self.step_lists.starts, self.step_lists.items.array
         elements = self.element_lists.starts, self.element_lists.items.array
         groups = self.count, self.tree_of, self.all_roots, self.below_first, self.below
-        room = self._room
+        capacity = self._capacity
         while True:
-            out = np.empty((3, room), np.int32)
+            out = np.empty((3, capacity), np.int32)
             generate(which, results, *groups, *lists, *elements, *tables, rows, *out, failing, again, missed, counts)
-            if counts[SUCCESSORS] != NO_ROOM:
+            if counts[SUCCESSORS] != NO_CAPACITY:
                 break
-            room *= 2
-        self._room = max(room, self._room)
+            capacity *= 2
+        self._capacity = max(capacity, self._capacity)
         sources, steps, made_of = out[:, : counts[SUCCESSORS]]
         return (sources, steps, made_of), again[: counts[AGAIN]], missed[: counts[MISSED]]
 

@@ -10,8 +10,8 @@ from lockstep.tla.tables.tree_kernels import MAX_WAITING, MISS, compiled, inline
 
 #: The result of an evaluation that has no value.
 NO_VALUE = -1
-#: The kernel had no room for more successors.
-NO_ROOM = -1
+#: The kernel had no capacity for more successors.
+NO_CAPACITY = -1
 # What `counts` says: the successors, the states to generate once more, what is missing.
 SUCCESSORS, AGAIN, MISSED = 0, 1, 2
 
@@ -20,10 +20,10 @@ SUCCESSORS, AGAIN, MISSED = 0, 1, 2
 def list_steps(
     number: int, group: int, state: int, lists: Any, items: Any, sources: Any, steps: Any, groups: Any, count: int
 ) -> Any:
-    """List the steps with the number of a list; return how many there are then, or NO_ROOM."""
+    """List the steps with the number of a list; return how many there are then, or NO_CAPACITY."""
     first, end = np.int64(lists[number]), np.int64(lists[number + 1])
     if count + end - first > len(sources):
-        count = NO_ROOM
+        count = NO_CAPACITY
     else:
         for place in range(first, end):
             sources[count], steps[count], groups[count] = state, items[place], group
@@ -66,8 +66,8 @@ def generate(
                 continue
             if below_first[group] == below_first[group + 1]:
                 count = list_steps(found, group, state, list_first, list_steps_, sources, steps, groups, count)
-                if count == NO_ROOM:
-                    counts[SUCCESSORS] = NO_ROOM
+                if count == NO_CAPACITY:
+                    counts[SUCCESSORS] = NO_CAPACITY
                     return
                 continue
             for element in range(element_first[found], element_first[found + 1]):
@@ -84,8 +84,8 @@ def generate(
                         failing[state] = True
                     elif one > 0 and below_first[lower] == below_first[lower + 1]:
                         count = list_steps(one, lower, state, list_first, list_steps_, sources, steps, groups, count)
-                        if count == NO_ROOM:
-                            counts[SUCCESSORS] = NO_ROOM
+                        if count == NO_CAPACITY:
+                            counts[SUCCESSORS] = NO_CAPACITY
                             return
                     elif one > 0:
                         for inner in range(element_first[one], element_first[one + 1]):
@@ -104,8 +104,8 @@ def generate(
                                     count = list_steps(
                                         two, lowest, state, list_first, list_steps_, sources, steps, groups, count
                                     )  # fmt: skip
-                                    if count == NO_ROOM:
-                                        counts[SUCCESSORS] = NO_ROOM
+                                    if count == NO_CAPACITY:
+                                        counts[SUCCESSORS] = NO_CAPACITY
                                         return
         if misses:
             again[again_count] = state

@@ -45,7 +45,7 @@ def walk(
 
     Args:
         derived: the roots of the trees of definitions, by their columns.
-        most: the largest number that a definition's column has room for.
+        most: the largest number that fits in a column.
         waiting: the nodes that wait for the value of a definition.
         missing: takes the node and the value of what is missing.
 
@@ -87,7 +87,7 @@ def walk(
 
 @inlined
 def note(row: int, missing: Any, missed: Any, count: int) -> Any:
-    """List what is missing with the row that met it, if there is room; return how much is listed."""
+    """List what is missing with the row that met it, if it fits in; return how much is listed."""
     if count < len(missed):
         missed[count, 0], missed[count, 1], missed[count, 2] = row, missing[0], missing[1]
         count += 1
