@@ -7,6 +7,7 @@ property needs could be wrong without anyone knowing. `make test` has the compil
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from lockstep.base.package_data import spec_dir
 from lockstep.base.verdict import Verdict
 from lockstep.models.model_manifest import Manifest, load_manifest, run_model
 from lockstep.systems.dledger.codes import CODES
-from lockstep.systems.registry import manifest, model_named
+from lockstep.systems.registry import manifest, manifests, model_named
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
@@ -790,16 +791,27 @@ UNSEEN = [
 ]
 
 
+@functools.cache
+def manifest_paths() -> dict[str, Path]:
+    """The manifest that has each model; to read all manifests for each mutant takes long."""
+    return {entry.name: each.path for each in manifests() for entry in each.models}
+
+
+def edited(mutant: Mutant | Unseen) -> Path:
+    """The module that the edit changes: of the system whose model sees it, or one that systems share."""
+    system = manifest_paths()[mutant.model].parent.parent
+    (module,) = (each for place in (system, spec_dir() / "common") for each in place.glob(f"{mutant.module}.tla"))
+    return module
+
+
 def mutated(mutant: Mutant | Unseen, folder: Path) -> Manifest:
     """Copy the spec with this one edit and return the manifest of the copy."""
     shutil.copytree(spec_dir(), folder / "spec")
-    models = folder / "spec" / model_named(mutant.model)[0].path.parent.relative_to(spec_dir())
-    places = (models.parent, folder / "spec" / "common")
-    (module,) = (each for place in places for each in place.glob(f"{mutant.module}.tla"))
-    original = module.read_text(encoding="utf-8")
+    original = edited(mutant).read_text(encoding="utf-8")
     assert original.count(mutant.old) == 1
+    module = folder / "spec" / edited(mutant).relative_to(spec_dir())
     module.write_text(original.replace(mutant.old, mutant.new), encoding="utf-8")
-    return load_manifest(models / "manifest.toml")
+    return load_manifest(folder / "spec" / manifest_paths()[mutant.model].relative_to(spec_dir()))
 
 
 def checking(copy: Manifest, model: str, name: str | None) -> Path:
@@ -823,6 +835,13 @@ def searched(copy: Manifest, model: str, cfg: Path, cache: Path) -> TableExplora
 
 #: The mutant of every run: a leader of the ladder's Dispatcher counts without a quorum.
 SAMPLE = [each for each in LADDER if each.name == "dispatcher_commits_what_a_minority_stores"]
+
+
+def test_each_edit_changes_one_place_of_the_spec() -> None:
+    """The mutants are searched by night; that a rule is gone from its place, or stands at two, is seen by day."""
+    everything: list[Mutant | Unseen] = [*MUTANTS, *UNSEEN]
+    places = {each.name: edited(each).read_text(encoding="utf-8").count(each.old) for each in everything}
+    assert {name: count for name, count in places.items() if count != 1} == {}
 
 
 @pytest.mark.parametrize(
