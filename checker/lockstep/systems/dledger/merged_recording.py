@@ -15,6 +15,7 @@ from lockstep.systems.dledger.recording_import import VERSIONS, GrowingRecording
 from lockstep.systems.dledger.recording_reader import CAPTURE_FORMAT, RECORDING
 from lockstep.systems.dledger.roles_in_order import RolesInOrder
 from lockstep.systems.dledger.step_lines import StepLines
+from lockstep.systems.dledger.unwritten_stores import UnwrittenStores
 from lockstep.systems.growing_import import GrowingImport
 from lockstep.systems.merged_order import NodeClock, NodeLines, TimedLine, Upcoming, node_of, without
 from lockstep.systems.node_files import FileRecord
@@ -149,6 +150,7 @@ class DLedgerRecording:
         #: The lines of a start that wait for what the node recovers.
         self._starting: dict[str, list[Fields]] = {}
         self._roles = RolesInOrder(len(nodes))
+        self._unwritten = UnwrittenStores()
 
     @property
     def header(self) -> Fields:
@@ -205,8 +207,8 @@ class DLedgerRecording:
     def lines(self, line: TimedLine) -> Iterator[Fields]:
         """Yield the line as the recording has it.
 
-        The lines of a start wait for what the node recovers: it shows whether the life before wrote a checkpoint whose
-        line it did not live to write. A life that recovers nothing does nothing.
+        The lines of a start wait for what the node recovers: it shows whether the life before wrote a checkpoint, or
+        stored an entry, whose line it did not live to write. A life that recovers nothing does nothing.
         """
         node, fields = line.node, line.fields
         if fields["kind"] == "start":
@@ -219,6 +221,7 @@ class DLedgerRecording:
             raise line.record.error(f"field `kind`: {node} has not started")
         else:
             self._follow(node, fields)
+            self._unwritten.follow(fields)
             yield {**fields, "inc": self._lives[node]}
 
     def _begin_life(self, node: str, lines: list[Fields], recovered: Fields) -> Iterator[Fields]:
@@ -229,7 +232,11 @@ class DLedgerRecording:
         if committed in unsaved and committed != self._saved[node]:
             yield {"kind": "checkpoint", **life, "endIndex": unsaved[committed], "committedIndex": committed}
         if shown is not None:
+            for unwritten in self._unwritten.unwritten(recovered, shown):
+                shown |= unwritten.get("st", {})
+                yield {**unwritten, **life}
             yield {"kind": "crash", **life, "st": shown}
+        self._unwritten.begin(recovered)
         self._lives[node] += 1
         why = "boot" if self._lives[node] == 1 else "restart"
         self._up[node], self._saved[node], self._unsaved[node] = dict(recovered["st"]), committed, {}
