@@ -106,7 +106,7 @@ $(DEPS): $(LOCK)
 	@$(PYTHON) -m venv --clear $(VENV) || { \
 		echo "lockstep: $(PYTHON) could not create $(VENV) (Debian, Ubuntu: apt-get install python3-venv)" >&2; \
 		exit 1; }
-	@echo "lockstep: installing the locked dependencies (a minute or two, 1.4 GB on the disk; once)"
+	@echo "lockstep: installing the locked dependencies (a minute or two, 1.6 GB on the disk; once)"
 	@awk '/^[a-z]/ { keep = /^($(BUILD_TOOLS))==/ } keep' $(LOCK) > $(VENV)/build-tools.lock
 	@$(PIP) install --no-deps --require-hashes -r $(VENV)/build-tools.lock
 	@$(PIP) install --no-build-isolation --require-hashes -r $(LOCK)

@@ -26,7 +26,7 @@ from lockstep.tla.tables.fingerprint_set import FingerprintSet
 from lockstep.tla.tables.predicate_trees import StatePredicates, StepPredicates
 from lockstep.tla.tables.successor_groups import SuccessorGroups
 
-PHASES = ("look up", "generate", "fingerprint", "properties", "duplicates", "evaluate")
+PHASES = ("look up", "generate", "properties", "fingerprint", "duplicates", "new states", "evaluate")
 
 
 @dataclass

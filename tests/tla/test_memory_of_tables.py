@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
 from pathlib import Path
 
@@ -27,6 +28,21 @@ def test_the_command_takes_no_more_memory_than_its_option_allows(tmp_path: Path)
     for wrong in ("0", "-1", "much"):
         refused = lockstep(*words, "--memory", wrong, cwd=tmp_path)
         assert (refused.returncode, "Invalid value for '--memory'" in refused.stderr) == (2, True)
+
+
+def test_threads_find_what_one_finds_and_go_with_searches_that_have_tables(tmp_path: Path) -> None:
+    (tmp_path / "Post.cfg").write_text("CONSTANT Station = {a, b} Most = 2\nINIT Init NEXT Next\n")
+    words = "model", "--spec", str(SPECS / "tables" / "Post.tla"), "--cfg", "Post.cfg", "--no-deadlock"
+    counts = set()
+    for threads in ("1", "3"):
+        done = lockstep(*words, "--engine", "tables", "--threads", threads, "--format", "json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        counts.add((found["distinct"], found["generated"], found["depth"]))
+    assert len(counts) == 1
+    for engine in (("--engine", "literal"), ()):
+        refused = lockstep(*words, *engine, "--threads", "2", cwd=tmp_path)
+        assert (refused.returncode, "--threads goes with" in refused.stderr) == (2, True)
 
 
 def test_memory_for_properties_of_behaviours_counts_towards_the_budget(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,6 +29,9 @@ from lockstep.cli.options import (
     show_counterexample,
 )
 
+#: The most threads of a search, unless more are asked for: what they find is put together by one.
+MAX_THREADS = 8
+
 if TYPE_CHECKING:
     from lockstep.models.pinned_models import ModelOutcome
     from lockstep.models.search_result import Engine, SearchResult, SpecFiles
@@ -52,8 +56,8 @@ if TYPE_CHECKING:
     help="TLC, or the compiled spec, which needs Java only the first time (default: tlc; with NAMES what the manifest "
     "says of each). It evaluates each action in "
     "each state (literal), or once for each value of what the action reads (tables): then a million states take "
-    "ten to twenty seconds, where actions read little of a state. `compiled` begins as `literal` does, and changes to "
-    "tables after 500 states, if NumPy is there; `tables` needs it. `compiled` and `literal` need --spec.",
+    "five to ten seconds, where actions read little of a state. `compiled` begins as `literal` does, and changes to "
+    "tables after 500 states, if NumPy and Numba are there; `tables` needs them. `compiled` and `literal` need --spec.",
 )
 @click.option(
     "--checkpoint",
@@ -84,6 +88,12 @@ if TYPE_CHECKING:
     "needs the extra `gpu` and finds the same.",
 )
 @click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    help=f"With --engine tables or compiled: how many threads look up states together (default: as many as there are "
+    f"processors, {MAX_THREADS} at most). They find the same.",
+)
+@click.option(
     "--deadlock/--no-deadlock",
     default=None,
     help="With --spec: whether a deadlock is a violation. It is, unless the cfg says CHECK_DEADLOCK FALSE.",
@@ -104,6 +114,7 @@ def command(
     memory: float | None,
     confirm: bool,
     device: Literal["cpu", "cuda"],
+    threads: int | None,
     deadlock: bool | None,
     itf: Path | None,
     full: bool,
@@ -131,6 +142,8 @@ def command(
     of_tables = checkpoint, memory, confirm, device
     if of_tables != (None, None, False, "cpu") and (own is None or engine != "tables"):
         raise click.UsageError("--checkpoint, --memory, --confirm and --device go with --spec and --engine tables")
+    if threads is not None and (own is None or engine not in ("tables", "compiled")):
+        raise click.UsageError("--threads goes with --spec and --engine tables or compiled")
     if own is not None:
         if names:
             raise click.UsageError("give either names or --spec")
@@ -140,6 +153,7 @@ def command(
             checkpoint=checkpoint,
             confirm=confirm,
             device=device,
+            threads=threads or _usable_processors(),
             on_progress=_report_to_terminal(own.name),
         )
         files = SpecFiles(own, cfg_of(own, cfg), library, jar)
@@ -156,6 +170,12 @@ def command(
 
 
 # ---- A spec of one's own ----
+
+
+def _usable_processors() -> int:
+    """Return how many processors this process may use, up to as many threads as gain by it."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(count, MAX_THREADS)
 
 
 def _explore_own_spec(files: SpecFiles, engine: Engine, options: SearchOptions, form: str) -> SearchResult:
