@@ -50,6 +50,33 @@ def test_a_recording_that_does_not_hold_is_reported_though_the_run_was_left_out(
     assert is_kept
 
 
+def killed_at_once(records: list[Path], count: int) -> list[Path]:
+    """Let the processes of the first nodes be killed before their first line is whole."""
+    for path in records[:count]:
+        path.write_bytes(path.read_bytes()[:20])
+    return records
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize(("outcome", "becomes"), [(LEFT_OUT, LEFT_OUT), (DIED, DIED), ("", "refused")])
+def test_a_run_some_of_whose_nodes_recorded_nothing_is_left_out_where_it_did_not_go_through(
+    outcome: str, becomes: str, count: int, tmp_path: Path
+) -> None:
+    def load(_: int, place: Path) -> Loaded:
+        return Loaded("three", (), 0, killed_at_once(split(FAULT_FREE, place), count), outcome, "no leader")
+
+    found = run(load, 7, tmp_path)
+    assert found.outcome == becomes
+    assert "no leader" in found.reason
+    assert "n0" in found.reason
+    assert (tmp_path / "7").exists()
+
+
+def test_a_run_that_recorded_nothing_is_left_out(tmp_path: Path) -> None:
+    found = run(lambda _, __: Loaded("three", (), 0, [], LEFT_OUT, "no process came up"), 7, tmp_path)
+    assert (found.outcome, found.reason) == (LEFT_OUT, "no process came up; no line in any file")
+
+
 def test_a_process_that_ended_by_itself_and_a_lost_append_are_not_left_out() -> None:
     errors = (LostError("x"), AssertionError("n1 ended by itself: panic"), AssertionError("no leader"))
     assert [outcome_of(error) for error in errors] == [LOST, DIED, LEFT_OUT]

@@ -202,12 +202,15 @@ def merged(records: Sequence[Path], out: Path) -> Path:
 def run(load: Load, seed: int, out: Path) -> Run:
     """Run a group in a folder of its own, which is removed if all is well, and return what became of it.
 
-    What was recorded is checked, too, where the run did not go through.
+    What was recorded is checked, too, where the run did not go through, if each node has recorded anything.
     """
     folder = out / f"{seed}"
     folder.mkdir(parents=True)
     loaded = load(seed, folder)
     known = seed, loaded.setting, loaded.done, loaded.confirmed
+    silent = [path.name for path in loaded.records if b"\n" not in path.read_bytes()]
+    if loaded.outcome and (silent or not loaded.records):
+        return Run(*known, 0, loaded.outcome, f"{loaded.reason}; no line in {', '.join(silent) or 'any file'}")
     try:
         found = check(merged(loaded.records, folder / "group.ndjson"))
     except BadInputError as error:
