@@ -17,6 +17,7 @@ from lockstep.systems.dledger.recorded_pushes import Message, RecordedPush, answ
 from lockstep.systems.dledger.recording_lines import QueueLine, RecvPush, RespPush, StoreLine
 from lockstep.systems.dledger.step_placement import PlacedStep
 from lockstep.systems.recording_file import RecordingLine
+from lockstep.trace.trace_format import OBSERVE
 
 THREAD = "EntryHandler"
 
@@ -144,6 +145,11 @@ def resp_push(group: RecordedGroup, line: RespPush) -> None:
         line, line.mid, follower=line.node, caller=line.to, type=line.type, index=line.index, term=line.term
     )
     node = group.node(line)
+    if _is_unheard(line, rpc):
+        step = group.step(line, node, OBSERVE, thread=THREAD)
+        step.shows = shown_by_thread(node, line.st)
+        _leave_if_gone(group, line, rpc)
+        return
     rpc.replies.append((line.code, line.beginIndex, line.endIndex))
     handling = node.handling
     if handling and handling.rpc is rpc and not handling.answered and line.by == THREAD:
@@ -154,6 +160,15 @@ def resp_push(group: RecordedGroup, line: RespPush) -> None:
         _refuse(group, line, node, rpc)
     elif line.code != "REPEATED_PUSH":
         group.lose_request(line, rpc)  # refused before it was queued, which the spec does not know
+
+
+def _is_unheard(line: RespPush, rpc: RecordedPush) -> bool:
+    """Return whether an APPEND after a gap is answered though nobody waits: it was answered, or its caller has died.
+
+    The EntryHandler gives the lowest of those that wait an answer each second. Only the first completes the future.
+    """
+    waits = rpc.type == "APPEND" and rpc.queued and line.by == THREAD and rpc.last_index > line.st.end
+    return waits and line.code == "INCONSISTENT_STATE" and not rpc.request(queued=True)["awaited"]
 
 
 def _answer_taken(group: RecordedGroup, line: RespPush, node: RecordedNode, handling: Handling) -> None:
@@ -202,6 +217,10 @@ def _answer_queued(group: RecordedGroup, line: RespPush, node: RecordedNode, rpc
     if stays:
         rpc.copies += 1
         rpc.answered_early = True
+    _leave_if_gone(group, line, rpc)
+
+
+def _leave_if_gone(group: RecordedGroup, line: RespPush, rpc: RecordedPush) -> None:
     if rpc.leaves:
         group.lose_request(line, rpc, queued=True)
         rpc.queued = False
