@@ -55,7 +55,7 @@ Batches           == "Batches" \in Features
 NotFollower       == "NotFollower" \in Features
 
 \* The EntryHandler has looked whether its node follows before it handles an APPEND or TRUNCATE, and by then
-\* it may not.
+\* it may not; and its term may be past before it learns what is committed.
 LateRole          == "LateRole" \in Features
 
 \* Clients wait for the entries they appended, and are answered.

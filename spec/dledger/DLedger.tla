@@ -72,6 +72,7 @@ Next ==
     \/ \E n \in Node : FailStore(n)
     \/ \E n \in Node : CheckAppendFuture(n)
     \/ \E n \in Node : HandleDoCommit(n)
+    \/ \E n \in Node : SkipCommit(n)
     \/ \E n \in Node : PersistCheckPoint(n)
     \/ \E n \in Node : FlushDataService(n)
     \/ \E n \in Node : Crash(n)

@@ -200,4 +200,24 @@ HandleDoCommit(n) ==
     /\ Handles(n, m, "COMMIT")
     /\ HandleRequest(n, m, CommitHandled(n, node[n], m))
 
+\* The request m is handled as if it said nothing of what is committed.
+CommitSkipped(n, before, m) ==
+    LET silent == [m EXCEPT !.commitIndex = -1]
+    IN  CASE m.type = "TRUNCATE" -> TruncateHandled(n, before, silent)
+          [] m.type = "APPEND" -> AppendHandled(n, before, silent)
+          [] m.type = "COMMIT" -> CommitHandled(n, before, silent)
+
+\* ACTION SkipCommit: the term of the node rose after its EntryHandler had stored what the request carries, or
+\* had taken a COMMIT; the store passes over the committed index of a lower term.  When the term rose is not
+\* kept, so it may be at any time: wider than the code.
+\* Source: EntryHandler.handleDoAppend, handleDoBatchAppend, handleDoTruncate and handleDoCommit;
+\* DLedgerMmapFileStore.updateCommittedIndex, which looks at the term.
+SkipCommit(n) ==
+    \E m \in Requests(n) :
+    /\ LateRole
+    /\ \/ Handles(n, m, "APPEND") /\ m.index = EndIndex(node[n].log) + 1
+       \/ Handles(n, m, "TRUNCATE")
+       \/ Handles(n, m, "COMMIT")
+    /\ HandleRequest(n, m, CommitSkipped(n, node[n], m))
+
 =============================================================================

@@ -43,7 +43,7 @@ AT_NIGHT = {
         "Shutdown",
     ],
     "late_resend": ["PushAnsweredAgain"],
-    "late_role": ["FailStore"],
+    "late_role": ["FailStore", "SkipCommit"],
     "not_follower": ["ClearCompareOrTruncateRequests"],
     "refines_coarse": ["CheckLeak", "HandlePush"],
     "transfer_again": [

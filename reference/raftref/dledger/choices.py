@@ -17,7 +17,8 @@ class Feature(StrEnum):
     LATE_RESEND: a dispatcher has looked whether it may push more before it pushes again; needs PENDING_MAP.
     BATCHES: a client may append, and an APPEND push, several entries at once; needs PENDING_MAP.
     NOT_FOLLOWER: a node that does not follow refuses COMPARE, TRUNCATE and COMMIT, as from 0.3.0 on.
-    LATE_ROLE: an EntryHandler has looked whether its node follows before it handles an APPEND or TRUNCATE.
+    LATE_ROLE: an EntryHandler has looked whether its node follows before it handles an APPEND or TRUNCATE, and learns
+        what is committed after it.
     CLIENTS: clients wait for the entries they appended, and are answered.
     APPLIES: a state machine applies what is committed, and answers the clients.
     VOTE_MESSAGES: votes, heartbeats and transfers of leadership are messages.

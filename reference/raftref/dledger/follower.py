@@ -165,6 +165,9 @@ class EntryHandler(Node):
 
         Source: EntryHandler.handleDoTruncate, DLedgerMmapFileStore.truncate.
         """
+        return self._truncate(m)
+
+    def _truncate(self, m: Request) -> Effects:
         self._take(m)
         is_late = self._is_late_truncate(m)
         if not self._may_truncate(m, is_late=is_late):
@@ -325,7 +328,30 @@ class EntryHandler(Node):
 
         Source: EntryHandler.handleDoCommit.
         """
+        return self._commit(m)
+
+    def _commit(self, m: CommitRequest) -> Effects:
         self._take(m)
         if self._obeys(m):
             self._learn_if_possible(m)
         return NO_EFFECTS
+
+    def can_skip_commit(self, m: PushRequest) -> bool:
+        """The node follows, and stores what the request carries, if anything."""
+        if not self.has(Feature.LATE_ROLE) or m.type is PushType.COMPARE or not self._handles(m, m.type):
+            return False
+        return isinstance(m, CommitRequest) or m.type is PushType.TRUNCATE or m.index == self.ledger_store.end_index + 1
+
+    @action(when=can_skip_commit)
+    def skip_commit(self, m: PushRequest) -> Effects:
+        """Handle a request as if it said nothing of what is committed: its term is past by then.
+
+        Source: EntryHandler.handleDoAppend, handleDoBatchAppend, handleDoTruncate and handleDoCommit;
+        DLedgerMmapFileStore.updateCommittedIndex, which looks at the term.
+        """
+        silent = replace(m, commit_index=Index(-1))
+        if isinstance(silent, CommitRequest):
+            return self._commit(silent)
+        if isinstance(silent, Request) and silent.type is PushType.TRUNCATE:
+            return self._truncate(silent)
+        return self._append(silent)

@@ -297,6 +297,36 @@ def test_until_0_2_7_a_compare_waits_for_its_receiver_to_follow() -> None:
         made.clear_compare_or_truncate_requests(request(PushType.COMPARE, 0, A1))
 
 
+class TestSkipCommit:
+    """DLedgerMmapFileStore.updateCommittedIndex looks at the term, after the request was stored and answered."""
+
+    LATE = replace(PUBLISHED, features=frozenset({Feature.LATE_ROLE}))
+
+    @pytest.mark.parametrize(("type_", "index"), [(PushType.APPEND, 2), (PushType.TRUNCATE, 1)])
+    def test_what_a_request_carries_is_stored_and_its_committed_index_is_not_learnt(
+        self, type_: PushType, index: int
+    ) -> None:
+        node = follower(A1, B1, committed=0, config=self.LATE)
+        found = response(node.skip_commit(request(type_, index, D3, commit=index)).sent)
+        assert (found.code, found.end_index) == (Code.SUCCESS, index)
+        assert (node.ledger_store.log, node.ledger_store.committed_index) == ((*(A1, B1)[:index], D3), 0)
+
+    def test_nothing_is_learnt_from_a_commit(self) -> None:
+        node = follower(A1, B1, committed=0, config=self.LATE)
+        assert node.skip_commit(CommitRequest("n1", "n2", TERM, Index(1))).sent == ()
+        assert node.ledger_store.committed_index == 0
+
+    def test_it_is_for_what_its_turn_has_come_at_a_follower_with_the_feature(self) -> None:
+        node = follower(A1, config=self.LATE)
+        m = request(PushType.APPEND, 1, B1)
+        assert node.can_skip_commit(m)
+        assert not node.can_skip_commit(request(PushType.APPEND, 2, B1))
+        assert not node.can_skip_commit(request(PushType.COMPARE, 0, A1))
+        assert not follower(A1).can_skip_commit(m)
+        node.member_state.role = Role.CANDIDATE
+        assert not node.can_skip_commit(m)
+
+
 class TestFailStore:
     """EntryHandler.doWork looks at the role, DLedgerMmapFileStore.appendAsFollower once more."""
 

@@ -4,6 +4,8 @@ The handling of one request is several lines (take, store, answer, committed ind
 takes effect at the store's line; one that changes no log takes effect where it is answered.
 """
 
+from math import inf
+
 from lockstep.systems.dledger.recorded_group import (
     LOG_FIELDS,
     Handling,
@@ -60,7 +62,8 @@ def _take(group: RecordedGroup, line: QueueLine, rpc: RecordedPush) -> None:
         rpc.queued = rpc.leaves = True
     else:
         group.observe(line)
-        node.handling = Handling(rpc)
+        followed = node.role.last(lambda now: now.role == "FOLLOWER")
+        node.handling = Handling(rpc, followed=inf if followed is None else followed.term)
 
 
 def _handle(
@@ -127,11 +130,17 @@ def _commit(group: RecordedGroup, line: StoreLine, node: RecordedNode, handling:
     if (line.argTerm, line.argIndex) != (handling.rpc.term, handling.rpc.body["commitIndex"]):
         raise group.problem(line, "argIndex", f"push {handling.rpc.mid} carried another commitIndex or term")
     handling.commits = True
+    is_past = handling.followed <= handling.rpc.term < node.role.now.term
     if handling.step is None:
-        handling.step, handling.answer = _handle(group, line, node, handling.rpc, "HandleDoCommit")
+        action = "SkipCommit" if is_past else "HandleDoCommit"
+        handling.step, handling.answer = _handle(group, line, node, handling.rpc, action)
     else:
         group.observe(line)
     step = handling.step
+    if is_past:
+        step.action = "SkipCommit"
+    if is_past and line.st.committed == line.pre.committed:
+        return
     step.shows |= shown_of_log(line.st)
     step.settled = line.number
     if line.st.committed != line.pre.committed:

@@ -79,11 +79,13 @@ class RecordedDispatcher:
 class Handling:
     """A request that the EntryHandler took; its step and its answer (to be filled) once it had an effect.
 
-    `failed_at` is the line at which the store refused it; `failed_as` the role that the node had then. `commits`: it
-    has come to the committed index, the last that it does.
+    `followed` is the term in which the node last followed when it was taken. `failed_at` is the line at which the store
+    refused it; `failed_as` the role that the node had then. `commits`: it has come to the committed index, the last
+    that it does.
     """
 
     rpc: RecordedPush
+    followed: float
     step: PlacedStep | None = None
     answer: Message | None = None
     failed_at: RecordingLine | None = None

@@ -77,6 +77,10 @@ class History(Generic[Value]):
         """The value at the line that is being read."""
         return self._values[-1]
 
+    def last(self, holds: Callable[[Value], bool]) -> Value | None:
+        """Return the last value for which `holds`, None if this process had none."""
+        return next((value for value in reversed(self._values[self._begin :]) if holds(value)), None)
+
     def taken_at(self, value: Value) -> int:
         """Return the line at which the variable last became `value`; -1 if no line of this process did."""
         for version in range(len(self._values) - 1, self._begin - 1, -1):

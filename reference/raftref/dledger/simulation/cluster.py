@@ -200,9 +200,9 @@ class Cluster(Group[Server, Message, Effects]):
 
 _REQUEST_HANDLERS: dict[PushType | ElectionType, tuple[str, ...]] = {
     PushType.COMPARE: ("HandleDoCompare", "ClearCompareOrTruncateRequests"),
-    PushType.TRUNCATE: ("HandleDoTruncate", "ClearCompareOrTruncateRequests", "FailStore"),
-    PushType.APPEND: ("HandleDoAppend", "HandleDoBatchAppend", "FailStore", "CheckAppendFuture"),
-    PushType.COMMIT: ("HandleDoCommit", "ClearCompareOrTruncateRequests"),
+    PushType.TRUNCATE: ("HandleDoTruncate", "ClearCompareOrTruncateRequests", "FailStore", "SkipCommit"),
+    PushType.APPEND: ("HandleDoAppend", "HandleDoBatchAppend", "FailStore", "CheckAppendFuture", "SkipCommit"),
+    PushType.COMMIT: ("HandleDoCommit", "ClearCompareOrTruncateRequests", "SkipCommit"),
     ElectionType.VOTE: ("HandleVote",),
     ElectionType.HEARTBEAT: ("HandleHeartBeat",),
     ElectionType.TRANSFER: ("WaitToTakeLeadership",),

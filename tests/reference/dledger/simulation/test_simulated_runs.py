@@ -124,7 +124,7 @@ def test_every_action_happens_that_a_repair_leaves(runs: list[Counter[str]], pla
     left_out |= set() if plan.has(Feature.APPLIES) else {"DoCommitted"}
     left_out |= set() if plan.has(Feature.NOT_FOLLOWER) else {"ClearCompareOrTruncateRequests"}
     left_out |= {"PushAnsweredAgain"}  # of recordings: no schedule chooses it
-    left_out |= set() if plan.has(Feature.LATE_ROLE) else {"FailStore"}
+    left_out |= set() if plan.has(Feature.LATE_ROLE) else {"FailStore", "SkipCommit"}
     left_out |= SINGLES if plan.has(Feature.BATCHES) else BATCHES
     assert set(total) >= (set(ACTIONS) - left_out) | {"Lose", "Duplicate", "fall behind", "fast forward"}
     assert not left_out & set(total)
