@@ -68,7 +68,7 @@ ELSEWHERE = {
     "CrashInPersistTerm": "fine_published",
     "CrashInPersistCheckPoint": "fine_published",
     "DoCommitted": "applied",
-    **dict.fromkeys(("ClearCompareOrTruncateRequests", "PushAnsweredAgain", "FailStore"), "not_follower"),
+    **dict.fromkeys(("ClearCompareOrTruncateRequests", "PushAnsweredAgain", "FailStore", "SkipCommit"), "not_follower"),
 }
 
 #: No plan elects a leader in one step.
