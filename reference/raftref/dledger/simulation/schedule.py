@@ -47,6 +47,8 @@ IN_BATCH = 0.4
 EMPTY_BATCH = 0.5
 #: A batch is pushed because it has its full size, and not because there is nothing more.
 BATCH_FULL = 0.3
+#: What a dispatcher pushes again was answered since it looked, where it may look before.
+ANSWERED_SINCE = 0.3
 #: A pass of a checker that can change nothing is an event all the same.
 IDLE_PASS = 0.03
 
@@ -186,10 +188,19 @@ class Schedule(ElectionTurns):
         return None if chosen is None else self.attempt(chosen[0], "PushTimeOut", chosen[1])
 
     def try_resend(self) -> Event | None:
-        """Let a dispatcher push an unanswered entry once more."""
+        """Let a dispatcher push an unanswered entry once more, or one that was answered since it looked."""
         chosen = self.pushing()
+        if chosen is None:
+            return None
+        if self.plan.has(Feature.LATE_RESEND) and self.chance(ANSWERED_SINCE):
+            return self.resend_answered(*chosen)
         action = "DoCheckBatchAppendResponse" if self.plan.has(Feature.BATCHES) else "DoCheckAppendResponse"
-        return None if chosen is None else self.push(chosen[0], action, chosen[1])
+        return self.push(chosen[0], action, chosen[1])
+
+    def resend_answered(self, node: NodeId, peer: NodeId) -> Event | None:
+        """Let a dispatcher push once more the entry that was answered last."""
+        mark = self.cluster.servers[node].peer_water_marks[peer]
+        return self.push(node, "PushAnsweredAgain", peer, mark, 1)
 
     def try_commit(self) -> Event | None:
         """Let a dispatcher send the committed index."""

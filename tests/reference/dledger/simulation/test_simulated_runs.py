@@ -26,6 +26,8 @@ from raftref.records import record
 from tests.support.sampling import sampled
 
 SEEDS = range(20)
+#: What the code does between two of its lines, and the requests that it refuses while it does not follow.
+REFUSING = FINE | {Feature.NOT_FOLLOWER, Feature.LATE_RESEND, Feature.LATE_ROLE}
 PLANS = {
     "bag": FaultPlan(crash_in_persist=0.001),
     "fifo": FaultPlan(fifo=True, crash_in_persist=0.001),
@@ -34,7 +36,7 @@ PLANS = {
     "batches": FaultPlan(crash_in_persist=0.001, features=FINE | {Feature.BATCHES}, events=3000),
     "fine": FaultPlan(crash_in_persist=0.001, features=FINE, events=3000),
     "applied": FaultPlan(crash_in_persist=0.001, features=FINE | {Feature.APPLIES}, events=3000),
-    "not_follower": FaultPlan(crash_in_persist=0.001, features=FINE | {Feature.NOT_FOLLOWER}, events=3000),
+    "not_follower": FaultPlan(crash_in_persist=0.001, features=REFUSING, events=3000),
     "votes": FaultPlan(fifo=True, transfer=0.004, crash_in_persist=0.001, features=VOTES),
     "votes_bag": FaultPlan(transfer=0.004, crash_in_persist=0.001, features=VOTES),
 }
@@ -123,7 +125,7 @@ def test_every_action_happens_that_a_repair_leaves(runs: list[Counter[str]], pla
     left_out |= ROLES if plan.has(Feature.VOTE_MESSAGES) else MESSAGES
     left_out |= set() if plan.has(Feature.APPLIES) else {"DoCommitted"}
     left_out |= set() if plan.has(Feature.NOT_FOLLOWER) else {"ClearCompareOrTruncateRequests"}
-    left_out |= {"PushAnsweredAgain"}  # of recordings: no schedule chooses it
+    left_out |= set() if plan.has(Feature.LATE_RESEND) else {"PushAnsweredAgain"}
     left_out |= set() if plan.has(Feature.LATE_ROLE) else {"FailStore", "SkipCommit"}
     left_out |= SINGLES if plan.has(Feature.BATCHES) else BATCHES
     assert set(total) >= (set(ACTIONS) - left_out) | {"Lose", "Duplicate", "fall behind", "fast forward"}
