@@ -148,7 +148,7 @@ def test_a_search_for_a_counterexample_reports_how_many_states_it_has_found() ->
     tree, progress = model_tree("late_truncate_bug")
     waits = [text for text in progress if text.endswith(COMPILING)]
     counting = [text for text in progress if text not in waits]
-    assert len(waits) == 1  # where the search goes on by tables
+    assert len(waits) <= 1  # where the first search of a process goes on by tables
     counts = [int(text.removeprefix("late_truncate_bug: ").split()[0].replace(",", "")) for text in counting]
     assert 5 < len(counts) < tree["count"]  # of each level up to 500 states, and of tables now and then
     assert counts == sorted(set(counts))

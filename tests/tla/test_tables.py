@@ -15,10 +15,11 @@ from lockstep.models.search_result import Engine, SpecFiles
 from lockstep.models.spec_search import explore_spec
 from lockstep.systems.registry import manifests, model_named
 from lockstep.tla.loading.load_spec import load_spec
-from lockstep.tla.search_options import SearchOptions
+from lockstep.tla.search_options import SearchOptions, SearchProgress
 from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import Images
 from lockstep.tla.tables import (
+    decision_trees,
     definition_columns,
     evaluator,
     fingerprints,
@@ -163,15 +164,16 @@ def test_a_set_says_of_each_fingerprint_whether_it_is_new_and_of_equal_ones_the_
     assert seen.has(np.array([0, 1, 2, 3], np.uint64)).tolist() == [True, True, False, True]
 
 
-def test_fingerprints_that_were_added_last_are_removed_and_the_others_are_found() -> None:
-    """These lie behind one another: all have the same first place in the table."""
-    crowded = (np.arange(1, 2_000, dtype=np.uint64) << np.uint64(40)) | np.uint64(7)
+@pytest.mark.parametrize("first", [7, 4_095])
+def test_fingerprints_that_were_added_last_are_removed_and_the_others_are_found(first: int) -> None:
+    """These lie behind one another, from one place on, also where the table ends; it grows as they are added."""
+    crowded = (np.arange(1, 2_100, dtype=np.uint64) << np.uint64(40)) | np.uint64(first)
     seen = FingerprintSet()
     seen.add(crowded)
     seen.remove_last(crowded[500:])
     assert len(seen) == 500
-    assert seen.has(crowded).tolist() == [True] * 500 + [False] * 1_499
-    assert seen.add(crowded).sum() == 1_499
+    assert seen.has(crowded).tolist() == [True] * 500 + [False] * 1_599
+    assert seen.add(crowded).sum() == 1_599
 
 
 def test_a_collision_is_as_probable_as_tlc_calculates() -> None:
@@ -215,6 +217,31 @@ def test_threads_that_share_the_rows_find_what_one_finds(
     spec = post(cache, *CFGS[what])
     merged = spec.symmetry is not None or spec.view is not None
     assert differences(spec, edges=not merged, check_deadlock="deadlock" in what) == []
+
+
+def test_a_search_has_the_threads_that_its_options_ask_for(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts: list[int] = []
+    right = KernelThreads.run
+
+    def run(self: Any, rows: int, work: Any) -> Any:
+        found = right(self, rows, work)
+        parts.append(len(found))
+        return found
+
+    monkeypatch.setattr(KernelThreads, "run", run)
+    monkeypatch.setattr(kernel_threads, "_LEAST_ROWS", 1)
+    for threads in (1, 3):
+        parts.clear()
+        explore_by_tables(post(cache), SearchOptions(threads=threads))
+        assert set(parts) == {threads}
+
+
+def test_the_first_search_of_a_process_says_what_it_waits_for(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for loaded, said in ((False, [table_search.COMPILING]), (True, [])):
+        monkeypatch.setattr(table_search, "is_loaded", lambda answer=loaded: answer)
+        reports: list[SearchProgress] = []
+        explore_by_tables(post(cache), SearchOptions(on_progress=reports.append))
+        assert [each.waits_for for each in reports if each.waits_for] == said
 
 
 def test_threads_fill_in_the_definitions_of_their_own_rows(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -492,13 +519,13 @@ def a_choice_is_taken_for_another(patch: pytest.MonkeyPatch) -> None:
 
 def what_is_missing_is_lost(patch: pytest.MonkeyPatch) -> None:
     """A row that lacks something in the trees does not go down again once that is evaluated."""
-    right = Trees._look_up_part
+    right = decision_trees._look_up_part
 
-    def look_up_part(self: Any, *rest: Any) -> Any:
-        again, missed = right(self, *rest)
+    def look_up_part(*rest: Any) -> Any:
+        again, missed = right(*rest)
         return again[:0], missed
 
-    patch.setattr(Trees, "_look_up_part", look_up_part)
+    patch.setattr(decision_trees, "_look_up_part", look_up_part)
 
 
 def what_is_missing_below_a_choice_is_lost(patch: pytest.MonkeyPatch) -> None:
@@ -516,8 +543,8 @@ def states_are_done_twice(patch: pytest.MonkeyPatch) -> None:
     """States in which something was missing are done again together with one that was complete."""
     right = successor_groups.SuccessorGroups._generate
 
-    def generate(self: Any, rows: Any, results: Any, failing: Any, states: Any, begin: int, end: int) -> Any:
-        made, again, missed = right(self, rows, results, failing, states, begin, end)
+    def generate(self: Any, *rest: Any) -> Any:
+        made, again, missed = right(self, *rest)
         if len(again) and len(made[0]):
             again = np.concatenate([again, made[0][:1]])
         return made, again, missed

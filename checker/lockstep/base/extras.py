@@ -29,9 +29,16 @@ class MissingExtraError(GaveUpError):
         super().__init__(f"this needs the Python package {module}, which is missing; {install}")
 
 
+class UnusableExtraError(MissingExtraError):
+    """A package is installed and cannot be imported, as where it takes no NumPy as new as the one that is there."""
+
+    def __init__(self, why: str, extra: str) -> None:
+        GaveUpError.__init__(self, f"a package of the extra `{extra}` cannot be used: {' '.join(why.split())}")
+
+
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Import the packages of the extra `name` in a block; raises MissingExtraError where one is missing."""
+    """Import the packages of the extra `name` in a block; raises MissingExtraError where one is missing or unfit."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -39,3 +46,5 @@ def extra(name: str) -> Iterator[None]:
         if module not in EXTRAS[name]:
             raise
         raise MissingExtraError(module, name) from error
+    except ImportError as error:
+        raise UnusableExtraError(str(error), name) from error

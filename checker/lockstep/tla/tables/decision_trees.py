@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from lockstep.tla.tables.kernel_threads import KernelThreads
 from lockstep.tla.tables.memberships import Membership
-from lockstep.tla.tables.tree_kernels import ASKS, AUX, BEGIN, BRANCHES, LEAF, OPEN, RESULT, walk_states
+from lockstep.tla.tables.search_kernels import ASKS, AUX, BEGIN, BRANCHES, LEAF, OPEN, RESULT, TOO_NESTED, walk_states
 
 if TYPE_CHECKING:
     from lockstep.tla.tables.written_steps import WrittenSteps
@@ -34,6 +34,10 @@ Evaluate: TypeAlias = Callable[[ReadPath, Lookup], tuple[ReadPath, int]]
 _FIRST = 1 << 10
 #: What is missing that is listed at once; more of it is met again.
 _MAX_MISSED = 1 << 14
+
+
+class TooNestedError(Exception):
+    """More definitions wait for one another than a loop follows."""
 
 
 class TreeInput(Protocol):
@@ -100,10 +104,15 @@ class Trees:
         """Return the root of the tree of each definition, by its column."""
         last = max(self.derived, default=-1)
         if len(self._definitions) != last + 1:
-            self._definitions = np.full(last + 1, -1, np.int64)
+            roots = np.full(last + 1, -1, np.int64)
             for column, tree in self.derived.items():
-                self._definitions[column] = tree.root
+                roots[column] = tree.root
+            self._definitions = roots
         return self._definitions
+
+    def tables(self) -> tuple[Ints, Ints, Ints]:
+        """Return what loops read, which is not to change while threads do: nodes, branches and definitions."""
+        return self.nodes(), self.branches(), self.definitions()
 
     def tree(self, evaluate: Evaluate, *, on_aux: bool = False) -> Tree:
         """Make a tree; with `on_aux` its root branches on the number that comes with each row."""
@@ -150,16 +159,9 @@ class Trees:
         """
         which = np.arange(count)
         while len(which):
-            parts = self.threads.run(len(which), partial(self._look_up_part, kernel, which))
+            parts = self.threads.run(len(which), partial(_look_up_part, kernel, self.tables(), which))
             which = np.concatenate([again for again, _ in parts])
             self.supply(np.concatenate([missed for _, missed in parts]), rows)
-
-    def _look_up_part(self, kernel: Callable[..., None], which: Ints, begin: int, end: int) -> tuple[Ints, Ints]:
-        """Let a kernel do a part of some rows; return those in which something is missing, and what that is."""
-        again, missed = np.empty(end - begin, np.int64), np.empty((_MAX_MISSED, 3), np.int64)
-        counts = np.zeros(2, np.int64)
-        kernel(which[begin:end], self.nodes(), self.branches(), self.definitions(), again, missed, counts)
-        return again[: counts[0]], missed[: counts[1]]
 
     def supply(self, missed: Ints, rows: TreeInput) -> None:
         """Evaluate what is missing.
@@ -167,6 +169,8 @@ class Trees:
         Args:
             missed: the row that met it, the node, and the value for which that has no branch, -1 if it is open.
         """
+        if (missed[:, 2] == TOO_NESTED).any():
+            raise TooNestedError
         wanted, first = np.unique((missed[:, 1] << 32) | (missed[:, 2] + 1), return_index=True)
         for each, row in zip(wanted.tolist(), missed[first, 0].tolist(), strict=True):
             node, value = each >> 32, (each & 0xFFFFFFFF) - 1
@@ -309,6 +313,16 @@ class Trees:
             self._branch[int(self._nodes[node, BEGIN]) + number] = child
             node = child
         self._nodes[node, ASKS], self._nodes[node, RESULT] = LEAF, result
+
+
+def _look_up_part(
+    kernel: Callable[..., None], tables: tuple[Ints, Ints, Ints], which: Ints, begin: int, end: int
+) -> tuple[Ints, Ints]:
+    """Let a loop do a part of some rows; return those in which something is missing, and what that is."""
+    again, missed = np.empty(end - begin, np.int64), np.empty((_MAX_MISSED, 3), np.int64)
+    counts = np.zeros(2, np.int64)
+    kernel(which[begin:end], *tables, again, missed, counts)
+    return again[: counts[0]], missed[: counts[1]]
 
 
 def _open_nodes(count: int) -> npt.NDArray[np.int32]:

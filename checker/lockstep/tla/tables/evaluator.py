@@ -10,10 +10,10 @@ import numpy as np
 from lockstep.tla.state import State
 from lockstep.tla.tables.decision_trees import Evaluate, Lookup, ReadPath, Trees
 from lockstep.tla.tables.definition_columns import MAX_DEFINITIONS, DefinitionColumn
+from lockstep.tla.tables.search_kernels import AUX
 from lockstep.tla.tables.state_layout import Layout, UnsuitedError
 from lockstep.tla.tables.step_kinds import StepKinds
 from lockstep.tla.tables.tracked_evaluation import CurrentEvaluation, TrackedEvaluation
-from lockstep.tla.tables.tree_kernels import AUX
 from lockstep.tla.tables.unread import NeedRead, Unread
 from lockstep.tla.tables.written_steps import IntLists, WrittenSteps
 from lockstep.tla.values.equality import same_kind

@@ -31,7 +31,7 @@ from lockstep.tla.tables.predicate_trees import (
     invariants,
     step_properties,
 )
-from lockstep.tla.tables.row_kernels import fingerprint, look_up, take
+from lockstep.tla.tables.search_kernels import fingerprint, look_up, take
 from lockstep.tla.tables.state_layout import Layout, Rows, UnsuitedError
 from lockstep.tla.tables.successor_groups import MAX_ROWS, Generated, SuccessorGroups
 from lockstep.tla.tables.unread import tracked

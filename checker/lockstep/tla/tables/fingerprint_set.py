@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.tla.tables.fingerprints import Hashes
-from lockstep.tla.tables.row_kernels import INSTEAD_OF_FREE, add_new, move_all, places_in, remove_last
+from lockstep.tla.tables.search_kernels import INSTEAD_OF_FREE, add_new, move_all, places_in, remove_last
 
 __all__ = ["INSTEAD_OF_FREE", "DeviceFullError", "FingerprintSet"]
 

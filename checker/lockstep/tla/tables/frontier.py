@@ -95,11 +95,13 @@ class Frontier:
         """
         self._begin, self.part = begin, self._part(begin, end)
         expanded = self.expanded = self._expander.expand(self.part)
+        if len(expanded.wrong):
+            self._seen.limit = None  # the search ends with this part, and its verdict is worth one table too large
         new = np.flatnonzero(self._seen.add(expanded.least, expanded.outside))
         self._found = expanded.least[new]
         violating = self._accept(expanded, new)
         return NewStates(
-            begin + expanded.generated.rows[new],
+            begin + expanded.generated.rows[new].astype(np.int64),
             self._found,
             begin + np.concatenate([expanded.wrong, violating]),
             len(expanded.generated.rows),

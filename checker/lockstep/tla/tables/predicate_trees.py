@@ -13,10 +13,9 @@ from lockstep.tla.compile.spec_meta import Meta
 from lockstep.tla.state import State
 from lockstep.tla.tables.decision_trees import Ints, StateRows, StepRows, Tree, Trees
 from lockstep.tla.tables.evaluator import Evaluator
-from lockstep.tla.tables.row_kernels import check
+from lockstep.tla.tables.search_kernels import check, check_steps
 from lockstep.tla.tables.state_layout import Rows
 from lockstep.tla.tables.step_kinds import ColumnAddedError, StepKinds
-from lockstep.tla.tables.tree_kernels import check_steps
 from lockstep.tla.tables.written_steps import lists_of
 from lockstep.tla.values.kinds import TlaError, Value
 

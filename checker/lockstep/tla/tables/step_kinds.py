@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from lockstep.tla.tables.decision_trees import ReadPath
 from lockstep.tla.tables.memberships import Membership
-from lockstep.tla.tables.tree_kernels import AUX
+from lockstep.tla.tables.search_kernels import AUX
 
 
 class ColumnAddedError(Exception):

@@ -16,8 +16,8 @@ from lockstep.tla.state import State
 from lockstep.tla.tables.decision_trees import Ints, StateRows, Tree, Trees
 from lockstep.tla.tables.definition_columns import padded
 from lockstep.tla.tables.evaluator import ArgumentTable, Evaluator, LeakError
+from lockstep.tla.tables.search_kernels import AGAIN, MISSED, NO_CAPACITY, SUCCESSORS, generate
 from lockstep.tla.tables.state_layout import Rows, UnsuitedError
-from lockstep.tla.tables.successor_kernels import AGAIN, MISSED, NO_CAPACITY, SUCCESSORS, generate
 from lockstep.tla.tables.tracked_evaluation import TrackedEvaluation
 from lockstep.tla.tables.unread import NeedRead
 from lockstep.tla.tables.written_steps import IntLists
@@ -190,7 +190,9 @@ class SuccessorGroups:
         failing = np.zeros(len(rows), np.bool_)
         which, found = np.arange(len(rows)), [(_NONE, _NONE, _NONE)]
         while len(which):
-            parts = self._trees.threads.run(len(which), partial(self._generate, rows, results, failing, which))
+            parts = self._trees.threads.run(
+                len(which), partial(self._generate, rows, results, failing, self._trees.tables(), which)
+            )
             found += [made for made, _, _ in parts]
             which = np.concatenate([again for _, again, _ in parts])
             missed = np.concatenate([missed for _, _, missed in parts])
@@ -202,7 +204,14 @@ class SuccessorGroups:
         return Generated(sources, steps, groups, np.flatnonzero(failing))
 
     def _generate(
-        self, rows: Rows, results: Ints, failing: npt.NDArray[np.bool_], states: Ints, begin: int, end: int
+        self,
+        rows: Rows,
+        results: Ints,
+        failing: npt.NDArray[np.bool_],
+        tables: tuple[Ints, Ints, Ints],
+        states: Ints,
+        begin: int,
+        end: int,
     ) -> tuple[tuple[Ints, Ints, Ints], Ints, Ints]:
         """Generate the successors of a part of some states.
 
@@ -212,7 +221,6 @@ class SuccessorGroups:
         which = states[begin:end]
         counts, again = np.zeros(3, np.int64), np.empty(len(which), np.int64)
         missed = np.empty((_MAX_MISSED, 3), np.int64)
-        tables = self._trees.nodes(), self._trees.branches(), self._trees.definitions()
         lists = self.step_lists.starts, self.step_lists.items.array
         elements = self.element_lists.starts, self.element_lists.items.array
         groups = self.count, self.tree_of, self.all_roots, self.below_first, self.below

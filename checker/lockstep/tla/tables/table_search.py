@@ -18,13 +18,14 @@ from lockstep.tla.search_options import DEFAULT_OPTIONS, SearchOptions, SearchPr
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.tables.cuda_device import Device, require_cuda
-from lockstep.tla.tables.decision_trees import Ints
+from lockstep.tla.tables.decision_trees import Ints, TooNestedError
 from lockstep.tla.tables.expander import TOO_DEEP, Expander
 from lockstep.tla.tables.fingerprint_set import DeviceFullError, FingerprintSet, MemoryLimitError
 from lockstep.tla.tables.fingerprints import FingerprintFunction, Hashes, collision_probability, orbit_sizes
 from lockstep.tla.tables.frontier import Frontier
 from lockstep.tla.tables.literal_judge import LiteralJudge
 from lockstep.tla.tables.search_checkpoint import CheckpointFile, SavedSearch
+from lockstep.tla.tables.search_kernels import is_loaded
 from lockstep.tla.tables.state_layout import Layout, Path, ShapeChangedError, UnsuitedError
 from lockstep.tla.tables.stored_graph import StoredGraph
 
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from lockstep.tla.tables.cuda_frontier import CudaFrontier
 
 _REPORT_SECONDS = 0.3
-#: What the first search on a machine waits for; later ones load in a moment what was compiled.
-COMPILING = "the search is compiled for this machine, once"
+#: What the first search of a process waits for: some ten seconds where it is the first on its machine, too.
+COMPILING = "loading the search, which is compiled once on a machine"
 #: Objects that Python may make before it looks for garbage.
 _GARBAGE_THRESHOLD = 100_000
 _COUNTS = ("distinct", "generated", "depth", "levels")
@@ -159,6 +160,8 @@ def explore_by_tables(spec: Spec, options: SearchOptions = DEFAULT_OPTIONS) -> T
                     return search.run(saved)
             except DeviceFullError as error:
                 raise GaveUpError(str(error)) from error
+            except TooNestedError as error:
+                raise UnsuitedError(TOO_DEEP) from error
             except ShapeChangedError as error:
                 whole.add(error.path)
                 saved = None  # its columns are others
@@ -435,8 +438,8 @@ class _TableSearch:
         self.options.on_progress(SearchProgress(*counts, result.evaluations, result.lookups))
 
     def report_kernels(self) -> None:
-        """Report what the search waits for where its kernels are not compiled yet, or not loaded."""
-        if self.options.on_progress is not None:
+        """Report what the first search of a process waits for: its loops are loaded, or compiled."""
+        if self.options.on_progress is not None and not is_loaded():
             result = self.result
             self.options.on_progress(
                 SearchProgress(result.distinct, result.generated, result.distinct, 1, waits_for=COMPILING)

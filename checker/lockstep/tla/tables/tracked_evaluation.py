@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from lockstep.tla.state import State
 from lockstep.tla.tables.decision_trees import ReadPath
 from lockstep.tla.tables.memberships import FAILS, Membership, is_fixed
-from lockstep.tla.tables.tree_kernels import AUX
+from lockstep.tla.tables.search_kernels import AUX
 from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.lazy_sets import member
 
