@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.base.extras import EXTRAS
+from lockstep.base.extras import EXTRAS, MissingExtraError, extra
 from tests.support.places import ROOT
 
 SERVICE = str(ROOT / "docs" / "lock_service" / "LockService.tla")
@@ -77,6 +77,16 @@ def test_a_device_goes_with_tables_alone(tmp_path: Path) -> None:
         done = without(frozenset(), tmp_path, "model", *words, "--device", "cuda")
         assert (done.returncode, done.stdout) == (2, "")
         assert "--device go with --spec and --engine tables" in done.stderr
+
+
+def test_a_package_of_an_extra_that_cannot_be_imported_is_named_with_its_reason() -> None:
+    with pytest.raises(MissingExtraError, match="of the extra `tables` cannot be used: Numba needs"), extra("tables"):
+        raise ImportError("Numba needs NumPy 2.4 or less")
+
+
+def test_a_name_that_a_module_of_lockstep_lacks_is_no_fault_of_an_extra() -> None:
+    with pytest.raises(ImportError, match="cannot import name 'nothing'"), extra("tables"):
+        raise ImportError("cannot import name 'nothing'", name="lockstep.tla")
 
 
 def test_another_missing_module_is_no_missing_extra(tmp_path: Path) -> None:

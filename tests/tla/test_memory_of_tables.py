@@ -70,11 +70,11 @@ def test_a_set_of_fingerprints_grows_without_other_memory_than_its_tables() -> N
     seen = FingerprintSet(numbered=True)
     for part in np.array_split(numbers, 300):
         seen.add(part)
-    before, with_one_more = seen.nbytes, seen.nbytes_with(1)
+    before, as_it_grows = seen.nbytes, seen.nbytes_as_it_grows
     tracemalloc.start()
     seen._grow()
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1.1 * seen.nbytes
-    assert with_one_more == before + seen.nbytes
+    assert as_it_grows == before + seen.nbytes
     assert seen.numbers(numbers).tolist() == list(range(1 << 18))

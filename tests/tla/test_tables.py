@@ -24,6 +24,7 @@ from lockstep.tla.tables import (
     evaluator,
     fingerprints,
     kernel_threads,
+    search_kernels,
     successor_groups,
     table_search,
 )
@@ -234,6 +235,20 @@ def test_a_search_has_the_threads_that_its_options_ask_for(cache: Path, monkeypa
         parts.clear()
         explore_by_tables(post(cache), SearchOptions(threads=threads))
         assert set(parts) == {threads}
+
+
+def test_loops_are_compiled_where_there_is_no_folder_to_keep_them_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+
+    def njit(*, cache: bool = False, **_: Any) -> Any:
+        asked.append(cache)
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return lambda function: function
+
+    monkeypatch.setattr(search_kernels, "njit", njit)
+    assert search_kernels.compiled(len) is len
+    assert asked == [True, False]
 
 
 def test_the_first_search_of_a_process_says_what_it_waits_for(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

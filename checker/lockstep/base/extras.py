@@ -47,4 +47,6 @@ def extra(name: str) -> Iterator[None]:
             raise
         raise MissingExtraError(module, name) from error
     except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("", *EXTRAS[name]):
+            raise
         raise UnusableExtraError(str(error), name) from error

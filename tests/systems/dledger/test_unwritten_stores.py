@@ -137,11 +137,33 @@ def test_the_last_entry_of_a_batch_is_added_where_those_before_it_have_their_lin
 
 def test_a_push_that_has_come_furthest_is_the_one_that_was_stored() -> None:
     pushes = [push(mid, 1, [1, 2, "b"]) for mid in (7, 8, 9)]
-    arrived = [{"kind": "recv_push", "node": "n0", "mid": 8}, {"kind": "resp_push", "node": "n0", "mid": 9}]
+    answer = {"kind": "resp_push", "node": "n0", "mid": 9, "type": "APPEND", "code": "SUCCESS"}
+    arrived = [{"kind": "recv_push", "node": "n0", "mid": 8}, answer]
     found = found_by(FOLLOWS, [[0, 1, "a"], [1, 2, "b"]], *pushes, *arrived)
     assert [(line.get("op", line["kind"]), line.get("mid")) for line in found] == [
         ("enqueue", 8), ("take", 8), ("appendAsFollower", None),
     ]  # fmt: skip
+
+
+QUEUED: list[Line] = [
+    {"kind": "recv_push", "node": "n0", "mid": 7},
+    {"kind": "handler", "node": "n0", "mid": 7, "op": "enqueue"},
+]
+
+
+def test_a_push_that_a_compare_cleared_from_the_queue_is_not_the_one_that_was_stored() -> None:
+    clear = {"kind": "handler", "node": "n0", "op": "clear", "lost": [[1, 7]]}
+    first, second = push(7, 1, [1, 2, "b"]), push(8, 1, [1, 2, "b"])
+    found = found_by(FOLLOWS, [[0, 1, "a"], [1, 2, "b"]], first, *QUEUED, clear, second)
+    assert {line["mid"] for line in found if "mid" in line} == {8}
+
+
+@pytest.mark.parametrize("is_sent_again", [False, True])
+def test_a_push_that_was_refused_above_a_gap_may_be_stored_if_no_other_is_the_one(*, is_sent_again: bool) -> None:
+    refusal = {"kind": "resp_push", "node": "n0", "mid": 7, "type": "APPEND", "code": "INCONSISTENT_STATE"}
+    later = [push(8, 1, [1, 2, "b"])] if is_sent_again else []
+    found = found_by(FOLLOWS, [[0, 1, "a"], [1, 2, "b"]], push(7, 1, [1, 2, "b"]), *QUEUED, refusal, *later)
+    assert {line["mid"] for line in found if "mid" in line} == {8 if is_sent_again else 7}
 
 
 @pytest.mark.parametrize(

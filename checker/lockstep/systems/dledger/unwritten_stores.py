@@ -27,10 +27,14 @@ _QUEUE = {"APPEND": "write", "TRUNCATE": "ctrl"}
 
 @dataclass(slots=True)
 class _Push:
-    """A push: the line that sends it, and how far it has come."""
+    """A push: the line that sends it, and how far it has come.
+
+    `is_refused`: it was answered as one above a gap, and may wait on, or have left the queue.
+    """
 
     sent: Fields
     stage: int = _SENT
+    is_refused: bool = False
 
     @property
     def entries(self) -> list[list[Any]]:
@@ -67,14 +71,24 @@ class UnwrittenStores:
                 self._comes_to(node, fields["mid"], _RECEIVED)
             case "handler" if fields["op"] in ("enqueue", "take"):
                 self._comes_to(node, fields["mid"], _QUEUED if fields["op"] == "enqueue" else _TAKEN)
+            case "handler" if fields["op"] == "clear":
+                for _, mid in fields["lost"]:
+                    self._pushes[node].pop(mid, None)
             case "resp_push":
-                self._pushes[node].pop(fields["mid"], None)
+                self._answered(node, fields)
             case "store" if fields["ok"] and "entryTerm" in fields and node in self._logs:
                 self._logs[node] = _stored(self._logs[node], fields["op"], fields["index"], _entry(fields))
 
     def _comes_to(self, node: str, mid: int, stage: int) -> None:
         if mid in self._pushes[node]:
             self._pushes[node][mid].stage = stage
+
+    def _answered(self, node: str, fields: Mapping[str, Any]) -> None:
+        """Forget a push that was answered, but for an APPEND above a gap, which may be stored once that is filled."""
+        if (fields["type"], fields["code"]) != ("APPEND", "INCONSISTENT_STATE"):
+            self._pushes[node].pop(fields["mid"], None)
+        elif fields["mid"] in self._pushes[node]:
+            self._pushes[node][fields["mid"]].is_refused = True
 
     def unwritten(self, recovered: Mapping[str, Any], shown: Mapping[str, Any]) -> Iterator[Fields]:
         """Yield the lines that a node did not live to write, given what it showed last, and what its next life found.
@@ -92,7 +106,7 @@ class UnwrittenStores:
             return
         likely = [each for each in self._pushes[node].values() if _would_store(each, before, found, shown)]
         if likely:
-            push = max(likely, key=lambda each: (each.stage, each.sent["mid"]))
+            push = max(likely, key=lambda each: (not each.is_refused, each.stage, each.sent["mid"]))
             yield from _arrival(node, push, shown)
             op = "truncate" if push.sent["type"] == "TRUNCATE" else "appendAsFollower"
             leader = {"leaderTerm": push.sent["term"], "leaderId": push.sent["leaderId"], "by": "EntryHandler"}

@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from lockstep.tla.tables import cuda_kernels as kernels
 from lockstep.tla.tables.cuda_device import Device
-from lockstep.tla.tables.fingerprint_set import INSTEAD_OF_FREE, DeviceFullError
+from lockstep.tla.tables.fingerprint_set import DeviceFullError
 from lockstep.tla.tables.fingerprints import Hashes
+from lockstep.tla.tables.search_kernels import INSTEAD_OF_FREE
 
 _FIRST_CAPACITY = 1 << 12
 #: The bytes of a place.
@@ -49,10 +50,6 @@ class CudaFingerprintSet:
     def device_bytes(self) -> int:
         """The size of the table, in the memory of the card."""
         return _PLACE * int(self.keys.size)
-
-    def nbytes_with(self, more: int) -> int:
-        """Compute the bytes that more fingerprints take in the memory of the processor."""
-        return 0
 
     def _table(self, capacity: int) -> tuple[Any, Any]:
         keys, firsts = self._device.empty(capacity, np.uint64), self._device.empty(capacity, np.uint32)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba import cuda, int32
 
-from lockstep.tla.tables.fingerprint_set import INSTEAD_OF_FREE
+from lockstep.tla.tables.search_kernels import AUX, FREE, INSTEAD_OF_FREE, LEAF, MISS, NO_VALUE, OPEN
 
 # The tables in `ints`, by their numbers in `at`. Those with FIRST have one entry more than lists.
 NODES, BRANCHES, DERIVED = 0, 1, 2
@@ -33,10 +33,6 @@ INVARIANT_ROOTS, CONSTRAINT_ROOTS = 29, 30
 HASH_START = 31
 TABLE_COUNT = 32
 
-# What a node asks for, beside columns, and what stands for a value that is not there.
-LEAF, OPEN, AUX = -1, -2, 1 << 24
-#: The result of an evaluation that has no value, and of a walk that met something missing.
-NO_VALUE, MISS = -1, -3
 #: Definitions that may wait for one another.
 MAX_NESTED = 16
 
@@ -49,7 +45,6 @@ _MAX_PROBES = 64
 
 #: The owner of a place that was never taken; 0 is that of a fingerprint from an earlier chunk.
 NO_OWNER = 0xFFFFFFFF
-_FREE = np.uint64(0)
 #: The place of a successor that the constraints exclude.
 OUTSIDE = -1
 #: Numbers that one thread adds up in a prefix sum.
@@ -423,15 +418,15 @@ def fill(count: int, value: Any, array: Any) -> None:
 @device
 def take_place(wanted: Any, keys: Any) -> Any:
     """Return the place of a fingerprint in the table; it is put there if it is new."""
-    if wanted == _FREE:
+    if wanted == FREE:
         wanted = INSTEAD_OF_FREE
     mask = np.uint64(keys.size - 1)
     place = np.int64(wanted & mask)
     while True:
         there = keys[place]
-        if there == _FREE:
-            there = cuda.atomic.cas(keys, place, _FREE, wanted)
-            if there == _FREE:
+        if there == FREE:
+            there = cuda.atomic.cas(keys, place, FREE, wanted)
+            if there == FREE:
                 return place
         if there == wanted:
             return place
@@ -487,7 +482,7 @@ def list_new(
 def remove(count: int, places: Any, keys: Any, firsts: Any) -> None:
     """Remove the fingerprints that were added last, all of them: those before do not lie behind these."""
     for item in range(cuda.grid(1), count, cuda.gridsize(1)):
-        keys[places[item]] = _FREE
+        keys[places[item]] = FREE
         firsts[places[item]] = np.uint32(NO_OWNER)
 
 
@@ -495,7 +490,7 @@ def remove(count: int, places: Any, keys: Any, firsts: Any) -> None:
 def add(count: int, hashes: Any, keys: Any, firsts: Any) -> None:
     """Put fingerprints into the table, those of free places of an older one left out."""
     for item in range(cuda.grid(1), count, cuda.gridsize(1)):
-        if hashes[item] != _FREE:
+        if hashes[item] != FREE:
             firsts[take_place(hashes[item], keys)] = np.uint32(0)
 
 
@@ -504,10 +499,10 @@ def has(count: int, hashes: Any, keys: Any, found: Any) -> None:
     """Find out which fingerprints are in the table."""
     for item in range(cuda.grid(1), count, cuda.gridsize(1)):
         wanted = hashes[item]
-        if wanted == _FREE:
+        if wanted == FREE:
             wanted = INSTEAD_OF_FREE
         place = np.int64(wanted & np.uint64(keys.size - 1))
-        while keys[place] != _FREE and keys[place] != wanted:
+        while keys[place] != FREE and keys[place] != wanted:
             place = (place + 1) & (keys.size - 1)
         found[item] = keys[place] == wanted
 

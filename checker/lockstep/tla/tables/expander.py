@@ -14,7 +14,7 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.symmetry import state_equivalence
 from lockstep.tla.tables.decision_trees import Ints, StateRows, Trees
-from lockstep.tla.tables.definition_columns import UNKNOWN, DefinitionColumns, padded
+from lockstep.tla.tables.definition_columns import DefinitionColumns, padded
 from lockstep.tla.tables.evaluator import ERROR, Evaluator
 from lockstep.tla.tables.fingerprints import (
     FingerprintFunction,
@@ -93,14 +93,12 @@ class Expanded:
     Attributes:
         least: the fingerprint of each successor.
         outside: the successors that the constraints exclude.
-        patterns: the columns that each step wrote.
         wrong: the numbers of states with something wrong about them.
     """
 
     generated: Generated
     least: Hashes
     outside: npt.NDArray[np.bool_]
-    patterns: Ints
     wrong: Ints
 
 
@@ -198,14 +196,13 @@ class Expander:
         generated = self.groups.generate(level.full, level.results)
         self.hashing.add_values()
         level.full = self.layout.wide(level.full)
-        patterns = self.evaluator.steps.pattern.array.take(generated.steps)
         verdicts = self.step_properties.verdicts(level.full, generated.rows, generated.steps)
         wrong = [generated.failing, generated.rows[verdicts != 1]]
         outside, after = np.zeros(len(generated.rows), np.bool_), None
         if self.is_constrained or self.view is not None:
-            after = self._after(level.full, generated.rows, generated.steps, patterns)
+            after = self._after(level, generated)
         if self.is_constrained and after is not None:
-            outside, broken = self._constrained(level, generated, after, patterns)
+            outside, broken = self._constrained(level, generated, after)
             wrong.append(broken)
         if self.view is None or after is None:
             least = self._fingerprints_after(level, generated)
@@ -220,7 +217,7 @@ class Expander:
             stuck = np.ones(len(level.full), np.bool_)
             stuck[generated.rows] = False
             wrong.append(np.flatnonzero(stuck))
-        return Expanded(generated, least, outside, patterns, np.unique(np.concatenate(wrong)))
+        return Expanded(generated, least, outside, np.unique(np.concatenate(wrong)))
 
     def accept(self, level: Level, expanded: Expanded, new: Ints, into: Level, to: int) -> Ints:
         """Make new states of a level, from place `to` on; return the numbers of states with a new one that is wrong.
@@ -229,30 +226,31 @@ class Expander:
             new: the numbers of the successors that are new.
         """
         generated = expanded.generated
+        self._make(level, generated, expanded.least, new, into, to)
+        made = into.part(to, to + len(new))
+        verdicts = self.invariants.verdicts_after(made.full, made.patterns, self.evaluator.steps.masks)
+        wrong: Ints = generated.rows[new[verdicts != 1]]
+        return wrong
+
+    def _make(self, level: Level, generated: Generated, least: Hashes, new: Ints, into: Level, to: int) -> None:
+        """Make some of the successors of a level, from place `to` on, without the definitions that steps made stale."""
         stale = lists_of(self.trees.touched(self.evaluator.steps.masks, list(self.trees.derived.values())))
         columns = np.array(list(self.trees.derived), np.int64)
-        steps = generated.rows, generated.steps, expanded.least, self.view is not None
+        steps = generated.rows, generated.steps, least, self.view is not None
         tables = *self.evaluator.steps.arrays(), stale[0], columns[stale[1]], self.step_fingerprints()
         before = *self.hashing.sums, level.full, level.results, level.hashes
         after = into.full, into.results, into.hashes, into.patterns
         self.trees.threads.run(
             len(new), lambda begin, end: take(new[begin:end], *steps, *tables, *before, to + begin, *after)
         )
-        made = into.part(to, to + len(new))
-        verdicts = self.invariants.verdicts_after(made.full, made.patterns, self.evaluator.steps.masks)
-        wrong: Ints = generated.rows[new[verdicts != 1]]
-        return wrong
 
-    def _after(self, full: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Rows:
-        """Return the states after steps, without the definitions that read what these wrote."""
-        rows = full.take(sources, axis=0)
-        which, slots, values = self.evaluator.steps.written(steps)
-        rows.reshape(-1)[which * rows.shape[1] + slots] = values
-        derived = self.trees.derived
-        stale = self.trees.touched(self.evaluator.steps.masks, list(derived.values()))
-        for column, of_patterns in zip(derived, stale.T, strict=True):
-            rows[of_patterns[patterns], column] = UNKNOWN
-        return rows
+    def _after(self, level: Level, generated: Generated) -> Rows:
+        """Return the rows of all successors, those of definitions among their columns."""
+        bare = Level(level.full, level.width, level.hashes[:, :0], level.results[:, :0], level.patterns)
+        count = len(generated.rows)
+        made = Level.empty(count, bare, level.full.dtype)
+        self._make(bare, generated, np.zeros(0, np.uint64), np.arange(count), made, 0)
+        return made.full
 
     def _look_up(self, level: Level) -> None:
         """Look up the groups that have read what the last step to a state wrote; the others have the same result."""
@@ -299,9 +297,7 @@ class Expander:
         hashes[which, 0] = self.views.hashes(numbers)
         return hashes, which[numbers == ERROR]
 
-    def _constrained(
-        self, level: Level, generated: Generated, after: Rows, patterns: Ints
-    ) -> tuple[npt.NDArray[np.bool_], Ints]:
+    def _constrained(self, level: Level, generated: Generated, after: Rows) -> tuple[npt.NDArray[np.bool_], Ints]:
         """Return which successors the constraints exclude, and the states of those whose constraint has no value."""
         verdicts = self.constraints.verdicts(after)
         on = np.flatnonzero(verdicts == 1)

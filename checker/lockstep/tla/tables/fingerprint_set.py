@@ -6,9 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.tla.tables.fingerprints import Hashes
-from lockstep.tla.tables.search_kernels import INSTEAD_OF_FREE, add_new, move_all, places_in, remove_last
-
-__all__ = ["INSTEAD_OF_FREE", "DeviceFullError", "FingerprintSet"]
+from lockstep.tla.tables.search_kernels import add_new, move_all, places_in, remove_last
 
 _FIRST_CAPACITY = 1 << 12
 _NONE_SKIPPED = np.zeros(0, np.bool_)
@@ -54,12 +52,10 @@ class FingerprintSet:
         """The size of what lies elsewhere than in the memory of the processor."""
         return 0
 
-    def nbytes_with(self, more: int) -> int:
-        """Compute the bytes that it takes to add more fingerprints, with those of the old table where that grows."""
-        scale = 1
-        while 2 * (self._count + more) > scale * len(self._table):
-            scale *= 2
-        return self.nbytes if scale == 1 else self.nbytes * (scale + scale // 2)
+    @property
+    def nbytes_as_it_grows(self) -> int:
+        """The bytes that it takes while it grows: the table, and one twice as large."""
+        return 3 * self.nbytes
 
     def has(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
         """Return for each fingerprint whether it is in the set."""
@@ -92,7 +88,7 @@ class FingerprintSet:
             )  # fmt: skip
             if begin == len(hashes):
                 return is_new
-            if self.limit is not None and self.nbytes_with(1) > self.limit:
+            if self.limit is not None and self.nbytes_as_it_grows > self.limit:
                 raise MemoryLimitError
             self._grow()
 

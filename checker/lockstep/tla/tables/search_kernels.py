@@ -250,7 +250,7 @@ def list_steps(
 @compiled
 def generate(
     which: Any, results: Any, top: int, group_trees: Any, group_roots: Any, below_first: Any, below: Any,
-    list_first: Any, list_steps_: Any, element_first: Any, elements: Any, nodes: Any, branches: Any, derived: Any,
+    list_first: Any, items: Any, element_first: Any, elements: Any, nodes: Any, branches: Any, derived: Any,
     rows: Any, sources: Any, steps: Any, groups: Any, failing: Any, again: Any, missed: Any, counts: Any,
 ) -> None:  # fmt: skip
     """List the successors of some states.
@@ -267,6 +267,8 @@ def generate(
         failing: takes the states in which an evaluation has no value.
         missed: takes a state, a node, and the value for which the node has no branch.
     """
+    # Both depths of choices are written out. One function that takes a result at either depth, inlined, makes this loop
+    # ten times as slow: Numba counts references to the arrays at each such place.
     waiting, missing = np.empty(MAX_WAITING, np.int64), np.empty(2, np.int64)
     flat, wide, most = rows.reshape(-1), rows.shape[1], np.int64(np.iinfo(rows.dtype).max)
     count, again_count, missed_count = np.int64(0), 0, 0
@@ -281,7 +283,7 @@ def generate(
                 failing[state] = True
                 continue
             if below_first[group] == below_first[group + 1]:
-                count = list_steps(found, group, state, list_first, list_steps_, sources, steps, groups, count)
+                count = list_steps(found, group, state, list_first, items, sources, steps, groups, count)
                 if count == NO_CAPACITY:
                     counts[SUCCESSORS] = NO_CAPACITY
                     return
@@ -299,7 +301,7 @@ def generate(
                     elif one == NO_VALUE:
                         failing[state] = True
                     elif one > 0 and below_first[lower] == below_first[lower + 1]:
-                        count = list_steps(one, lower, state, list_first, list_steps_, sources, steps, groups, count)
+                        count = list_steps(one, lower, state, list_first, items, sources, steps, groups, count)
                         if count == NO_CAPACITY:
                             counts[SUCCESSORS] = NO_CAPACITY
                             return
@@ -318,7 +320,7 @@ def generate(
                                     failing[state] = True
                                 elif two > 0:
                                     count = list_steps(
-                                        two, lowest, state, list_first, list_steps_, sources, steps, groups, count
+                                        two, lowest, state, list_first, items, sources, steps, groups, count
                                     )  # fmt: skip
                                     if count == NO_CAPACITY:
                                         counts[SUCCESSORS] = NO_CAPACITY
