@@ -18,6 +18,7 @@ from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.file_check import check
+from lockstep.systems.growing_text import GrowingText
 from lockstep.systems.merged_files import MergedFiles
 from lockstep.systems.merged_order import ClockError
 from lockstep.systems.node_recorder import MergeOptions
@@ -255,6 +256,52 @@ def test_a_last_line_that_is_cut_is_left_out_with_a_note(tmp_path: Path) -> None
     appended(paths[1], '{"kind":"sen')
     assert merged(paths, notes=notes).read_bytes() == before
     assert notes == [f"{paths[1]}:{count + 1}: the last line does not end, and is left out"]
+
+
+@pytest.mark.parametrize("left", ["", '\0"t":123,"ki', '\0"t":12\0,"kind":"stop"}\n'])
+def test_zeros_that_a_killed_process_has_mapped_and_not_written_are_no_text(left: str, tmp_path: Path) -> None:
+    paths = split(QUIET, tmp_path)
+    before, notes = merged(paths).read_bytes(), list[str]()
+    appended(paths[1], left + "\0" * 200_000)
+    assert merged(paths, notes=notes).read_bytes() == before
+    assert notes == []
+
+
+def test_a_last_line_that_is_cut_before_zeros_is_left_out_with_a_note(tmp_path: Path) -> None:
+    paths = split(QUIET, tmp_path)
+    before, notes = merged(paths).read_bytes(), list[str]()
+    count = len(paths[1].read_text().splitlines())
+    appended(paths[1], '{"kind":"sen' + "\0" * 100)
+    assert merged(paths, notes=notes).read_bytes() == before
+    assert notes == [f"{paths[1]}:{count + 1}: the last line does not end, and is left out"]
+
+
+@pytest.mark.parametrize("zeros", [1, 100_000])
+def test_lines_after_a_zero_are_an_error_and_not_lost(zeros: int, tmp_path: Path) -> None:
+    paths = split(FAULT_FREE, tmp_path)
+    lines = paths[0].read_text().splitlines(keepends=True)
+    paths[0].write_text("".join([*lines[:20], "\0" * zeros, *lines[20:]]))
+    with pytest.raises(TraceError, match=r"n0\.lines\.ndjson:21: a zero byte, and lines after it"):
+        merged(paths)
+
+
+def test_a_line_is_there_once_its_first_byte_is_written_and_the_size_is_that_of_the_text(tmp_path: Path) -> None:
+    path = tmp_path / "n0.rec"
+    with path.open("w+b", buffering=0) as file:
+        file.write(b"first\n" + b"\0" * 70_000)
+        text = GrowingText(path)
+        assert (text.line(), text.line(), text.size) == (b"first\n", None, 6)
+        file.seek(7)
+        file.write(b"econd\n")
+        assert (text.line(), text.size) == (None, 6)
+        file.seek(6)
+        file.write(b"s")
+        assert (text.size, text.line(), text.line(), text.rest()) == (13, b"second\n", None, b"")
+        file.seek(13)
+        file.write(b"l" * 69_000)
+        assert (text.line(), len(text.rest()), text.size) == (None, 69_000, 69_013)
+        file.write(b"\n")
+        assert (len(text.line() or b""), text.offset) == (69_001, 69_014)
 
 
 def test_a_line_that_is_cut_by_the_death_of_its_process_is_left_out_with_a_note(tmp_path: Path) -> None:

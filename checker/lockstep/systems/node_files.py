@@ -1,7 +1,8 @@
 """Files in which recorders of nodes write, one for each node: read whole, or while they grow.
 
 A line is a JSON object, written at once. A process that is killed may leave its last line unfinished; the node's next
-life then begins a line of its own. Between the lines may stand what the program itself prints: noise, which is counted.
+life then begins a line of its own, or writes over it. Between the lines may stand what the program itself prints:
+noise, which is counted.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
-from lockstep.base.errors import OUT_OF_RESOURCES
 from lockstep.logs.stray_lines import StrayLines
+from lockstep.systems.growing_text import GrowingText
 from lockstep.trace.json_lines import MAX_LINE_BYTES, TraceError, UnreadableError, json_object, rephrase_error
 from raftref.runtime.driver import START, NodeStep
 
@@ -80,10 +81,8 @@ class NodeFile:
         Arguments: `note` gets a message about what is left out.
         """
         self.path, self._note = path, note
-        self._file: BinaryIO | None = None
+        self._text = GrowingText(path)
         self._number = 0
-        #: The bytes of the lines that were read.
-        self.offset = 0
         self._strays = StrayLines(str(path), FORM)
         self._again: deque[FileRecord] = deque()
         self._cut: TraceError | None = None
@@ -103,7 +102,7 @@ class NodeFile:
         self._again.extendleft(reversed(found))
         if found and found[-1].is_start:
             return found
-        if is_over and self._file is None:
+        if is_over and not self._text.is_there:
             raise UnreadableError(str(self.path), FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))
         if is_over or len(found) == MAX_BEGINNING:
             first = found[0] if found else FileRecord(str(self.path), 1, {})
@@ -113,10 +112,12 @@ class NodeFile:
     @property
     def size(self) -> int:
         """The bytes that are written; 0 where the file is not there."""
-        try:
-            return self.path.stat().st_size
-        except FileNotFoundError:
-            return 0
+        return self._text.size
+
+    @property
+    def offset(self) -> int:
+        """The bytes of the lines that were read."""
+        return self._text.offset
 
     def next(self, *, is_over: bool) -> FileRecord | None:
         """Return the next record, None where none is complete.
@@ -157,41 +158,30 @@ class NodeFile:
 
     def _line(self, *, is_over: bool) -> bytes | None:
         """Return the next line with its break, None where it has none yet."""
-        file = None if self._is_closed else self._opened()
-        if file is None:
+        if self._is_closed:
             return None
-        text = file.readline(MAX_LINE_BYTES + 1)
-        if len(text) > MAX_LINE_BYTES:
-            raise TraceError(str(self.path), self._number + 1, f"a line of more than {MAX_LINE_BYTES:,} bytes")
-        if not text.endswith(b"\n"):
-            file.seek(self.offset)
-            if text and is_over:
-                self._number += 1
-                self._note(f"{self.path}:{self._number}: the last line does not end, and is left out")
-                file.seek(0, 2)
+        line = self._text.line()
+        if line is None:
+            if is_over:
+                self._end_text()
             return None
         self._number += 1
-        self.offset += len(text)
-        return text
+        if len(line) > MAX_LINE_BYTES:
+            raise TraceError(str(self.path), self._number, f"a line of more than {MAX_LINE_BYTES:,} bytes")
+        return line
 
-    def _opened(self) -> BinaryIO | None:
-        if self._file is None:
-            try:
-                self._file = self.path.open("rb")
-            except FileNotFoundError:
-                return None
-            except OSError as error:
-                if error.errno in OUT_OF_RESOURCES:
-                    raise
-                raise UnreadableError(str(self.path), error) from error
-        return self._file
+    def _end_text(self) -> None:
+        if self._text.rest():
+            self._number += 1
+            self._note(f"{self.path}:{self._number}: the last line does not end, and is left out")
+        if self._text.goes_on():
+            raise TraceError(str(self.path), self._number + 1, "a zero byte, and lines after it")
 
     def _close(self) -> None:
         if self._is_closed:
             return
         self._is_closed = True
-        if self._file is not None:
-            self._file.close()
+        self._text.close()
         self._refuse_cut()
         self._strays.end(strict=True)
         if noise := self._strays.note():

@@ -1,117 +1,116 @@
 package lockstep.recorder;
 
-import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.RandomAccessFile;
-import java.nio.file.Files;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.nio.MappedByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileChannel.MapMode;
 import java.nio.file.Path;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * The file of a node's lines.
  *
- * <p>A line is made with its effect, under LOCK, and goes into the file with those made before it, in one write: before
- * anything that follows from it leaves the node (`flush`), and otherwise within some milliseconds. Lines stand in the
- * file in the order in which they were made, and a process that is killed tears the last one at most.
+ * <p>A line is in the file when it ends, with its effect, under LOCK. The file is mapped into memory, piece by piece: a
+ * line is copied there, without a call of the system, and outlives the process, which may be killed at any moment. What
+ * has been mapped and not been written yet is zero, so the text ends before the first zero. The first byte of a line is
+ * written last, so no line is ever torn.
  *
  * <p>The file is opened before DLedger's classes are wrapped, and knows none of them: they would be loaded too early.
  */
 public final class LineFile {
     /**
      * Lines are made, and what they show is changed, under this lock. Monitors of DLedger's are taken before it, never
-     * after; so is the lock of those who write.
+     * after.
      */
     public static final ReentrantLock LOCK = new ReentrantLock();
 
-    /** The time in milliseconds after which lines are written that nothing waits for. */
-    private static final long WAITS = 5;
+    /** The bytes by which the file grows. */
+    private static final int PIECE = 1 << 20;
 
-    private static final ReentrantLock WRITING = new ReentrantLock();
-    private static FileOutputStream file;
-    /** What lines are added to, under LOCK; what is being written, under WRITING. */
-    private static Lines open = new Lines();
-    private static Lines spare = new Lines();
-    /** The numbers of lines that were made, and that are in the file. */
-    private static volatile long made;
-    private static volatile long written;
+    private static final Lines LINE = new Lines();
+    private static FileChannel file;
+    private static MappedByteBuffer piece;
+    /** Where the text ends in the file. The piece's position is there. */
+    private static long end;
 
     private LineFile() {}
 
     static void open(Path path) throws IOException {
-        boolean isTorn = false;
-        if (Files.exists(path)) {
-            try (RandomAccessFile before = new RandomAccessFile(path.toFile(), "r")) {
-                before.seek(Math.max(0, before.length() - 1));
-                int last = before.read();
-                isTorn = last != -1 && last != '\n';
+        file = new RandomAccessFile(path.toFile(), "rw").getChannel();
+        end = endOfText();
+        file.truncate(end);
+        if (end > 0 && read(end - 1, 1).get(0) != '\n') {
+            end += file.write(ByteBuffer.wrap(new byte[] {'\n'}), end); // another program was cut as it wrote
+        }
+        grow(PIECE);
+    }
+
+    /** Returns where a process that was killed stopped: before the first zero, or at the end. */
+    private static long endOfText() throws IOException {
+        for (long begin = 0; begin < file.size(); begin += PIECE) {
+            ByteBuffer read = read(begin, PIECE);
+            for (int i = 0; i < read.limit(); i++) {
+                if (read.get(i) == 0) {
+                    return begin + i;
+                }
             }
         }
-        file = new FileOutputStream(path.toFile(), true);
-        if (isTorn) {
-            file.write('\n'); // a process died as it wrote its last line
+        return file.size();
+    }
+
+    private static ByteBuffer read(long begin, int most) throws IOException {
+        ByteBuffer read = ByteBuffer.allocate((int) Math.min(most, file.size() - begin));
+        while (read.hasRemaining() && file.read(read, begin + read.position()) > 0) {
+            // a read may return less than is there
         }
-        Thread writer = new Thread(LineFile::writeAlways, "recorder");
-        writer.setDaemon(true);
-        writer.start();
+        return read.flip();
+    }
+
+    /** Maps zeros behind the text, which are written first: a full disk is an error then, and no signal later. */
+    private static void grow(int size) throws IOException {
+        file.write(ByteBuffer.allocate(size), end);
+        piece = file.map(MapMode.READ_WRITE, end, size);
     }
 
     /** Begins a line; `end` ends it, and LOCK is held from before its effect until then. */
     static Lines begin() {
-        return open.begin();
+        return LINE.begin();
     }
 
-    @SuppressWarnings("NonAtomicOperationOnVolatileField") // written under LOCK only
     static void end(Lines line) {
-        line.endLine();
-        made++;
-    }
-
-    /**
-     * Returns when all lines made so far are in the file. A thread that holds LOCK changes something still, and flushes
-     * when it has let go.
-     */
-    public static void flush() {
-        long upTo = made;
-        if (written >= upTo || LOCK.isHeldByCurrentThread()) {
-            return;
-        }
-        WRITING.lock();
+        int length = line.end();
         try {
-            if (written < upTo) {
-                write();
+            if (piece == null) {
+                file.write(line.buffer(), end);
+            } else {
+                if (piece.remaining() < length) {
+                    grow(Math.max(PIECE, length));
+                }
+                int begin = piece.position();
+                piece.position(begin + 1);
+                piece.put(line.bytes(), 1, length - 1);
+                VarHandle.storeStoreFence();
+                piece.put(begin, line.bytes()[0]);
             }
         } catch (IOException error) {
             fail("cannot write", error);
-        } finally {
-            WRITING.unlock();
         }
+        end += length;
     }
 
-    private static void write() throws IOException {
-        Lines full;
-        long last;
+    /** Ends the file where its text ends, as the process stops in order; lines that come later are written one by one. */
+    static void trim() {
         LOCK.lock();
         try {
-            full = open;
-            open = spare;
-            last = made;
+            piece = null;
+            file.truncate(end);
+        } catch (IOException error) {
+            fail("cannot end the file", error);
         } finally {
             LOCK.unlock();
-        }
-        file.write(full.bytes(), 0, full.end());
-        full.clear();
-        spare = full;
-        written = last;
-    }
-
-    private static void writeAlways() {
-        try {
-            while (true) {
-                Thread.sleep(WAITS);
-                flush();
-            }
-        } catch (InterruptedException error) {
-            fail("was interrupted", error);
         }
     }
 

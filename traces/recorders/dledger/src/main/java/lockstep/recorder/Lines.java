@@ -8,9 +8,9 @@ import java.util.zip.Adler32;
 import java.util.zip.CRC32;
 
 /**
- * Lines on their way to a node's file, as bytes: JSON is written where it will be read from, with nothing in between.
+ * A line on its way to a node's file, as bytes: JSON is written where it will be copied from, with nothing in between.
  *
- * <p>A line counts once it has ended. One that an exception has cut short is overwritten by the next.
+ * <p>One that an exception has cut short is overwritten by the next.
  */
 public final class Lines {
     /** Bodies of more bytes are shown by their checksums. */
@@ -18,36 +18,31 @@ public final class Lines {
 
     private static final byte[] HEX = "0123456789abcdef".getBytes(StandardCharsets.US_ASCII);
 
-    private byte[] bytes = new byte[1 << 16];
-    private int end;
+    private byte[] bytes = new byte[1 << 10];
     private int at;
 
-    // ---- Whole lines ----
+    // ---- The line ----
 
     byte[] bytes() {
         return bytes;
     }
 
-    /** The number of bytes of whole lines. */
-    int end() {
-        return end;
-    }
-
-    void clear() {
-        end = 0;
+    ByteBuffer buffer() {
+        return ByteBuffer.wrap(bytes, 0, at);
     }
 
     Lines begin() {
-        at = end;
+        at = 0;
         return this;
     }
 
-    void endLine() {
+    /** Ends the line, and returns its length in bytes. */
+    int end() {
         put((byte) '\n');
-        end = at;
+        return at;
     }
 
-    // ---- Their parts ----
+    // ---- Its parts ----
 
     /** Adds a text of ASCII as it is. */
     @SuppressWarnings("deprecation") // the one copy of a String's bytes that makes no array

@@ -46,7 +46,6 @@ public final class Probes {
             } finally {
                 LineFile.LOCK.unlock();
             }
-            LineFile.flush();
         }
     }
 
@@ -134,6 +133,7 @@ public final class Probes {
         @Advice.OnMethodExit
         static void exit() {
             Recorder.life("stop");
+            LineFile.trim();
         }
     }
 }

@@ -127,7 +127,6 @@ public final class Pushes {
         } finally {
             LOCK.unlock();
         }
-        LineFile.flush();
     }
 
     private static void answerArrived(Call call, PushEntryResponse response) {
@@ -177,6 +176,5 @@ public final class Pushes {
         } finally {
             LOCK.unlock();
         }
-        LineFile.flush();
     }
 }

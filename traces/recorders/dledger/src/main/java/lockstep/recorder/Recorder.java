@@ -125,7 +125,6 @@ public final class Recorder {
         } finally {
             LOCK.unlock();
         }
-        LineFile.flush();
     }
 
     /** The version of DLedger, as Maven wrote it into the jar. */
@@ -147,7 +146,6 @@ public final class Recorder {
         } finally {
             LOCK.unlock();
         }
-        LineFile.flush();
     }
 
     public static void recovered() {
@@ -165,7 +163,6 @@ public final class Recorder {
         } finally {
             LOCK.unlock();
         }
-        LineFile.flush();
     }
 
     /** The member has changed; LOCK is held since before. */
@@ -200,6 +197,5 @@ public final class Recorder {
         } finally {
             LOCK.unlock();
         }
-        LineFile.flush();
     }
 }

@@ -47,26 +47,22 @@ final class StoreCalls {
     }
 
     private static Object recorded(Callable<?> body, Ending ending) throws Exception {
-        try {
-            synchronized (Recorder.member) {
-                LOCK.lock();
+        synchronized (Recorder.member) {
+            LOCK.lock();
+            try {
+                Recorder.Log before = new Recorder.Log();
+                Throwable thrown = null;
                 try {
-                    Recorder.Log before = new Recorder.Log();
-                    Throwable thrown = null;
-                    try {
-                        return body.call();
-                    } catch (Exception | Error error) {
-                        thrown = error;
-                        throw error;
-                    } finally {
-                        ending.record(before, thrown);
-                    }
+                    return body.call();
+                } catch (Exception | Error error) {
+                    thrown = error;
+                    throw error;
                 } finally {
-                    LOCK.unlock();
+                    ending.record(before, thrown);
                 }
+            } finally {
+                LOCK.unlock();
             }
-        } finally {
-            LineFile.flush();
         }
     }
 
