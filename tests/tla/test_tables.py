@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from lockstep.base.verdict import Verdict
 from lockstep.models.search_result import Engine, SpecFiles
@@ -23,6 +27,7 @@ from lockstep.tla.tables import (
     definition_columns,
     evaluator,
     fingerprints,
+    frontier,
     kernel_threads,
     search_kernels,
     successor_groups,
@@ -33,8 +38,10 @@ from lockstep.tla.tables.definition_columns import DefinitionColumn
 from lockstep.tla.tables.evaluator import Evaluator
 from lockstep.tla.tables.expander import Expander
 from lockstep.tla.tables.fingerprint_set import FingerprintSet
+from lockstep.tla.tables.frontier import Frontier
 from lockstep.tla.tables.kernel_threads import KernelThreads
 from lockstep.tla.tables.memberships import Membership
+from lockstep.tla.tables.packed_level import PackedLevel, PackedRows
 from lockstep.tla.tables.predicate_trees import StatePredicates
 from lockstep.tla.tables.state_layout import Layout, UnsuitedError
 from lockstep.tla.tables.step_kinds import StepKinds
@@ -268,10 +275,51 @@ def test_threads_fill_in_the_definitions_of_their_own_rows(cache: Path, monkeypa
 def test_nothing_depends_on_how_many_states_are_expanded_at_once(
     what: str, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = post(cache, *CFGS[what])
-    monkeypatch.setattr(Expander, "size", 37)
+    spec, packed = post(cache, *CFGS[what]), list[int]()
+    right = PackedLevel.unpacked
+    monkeypatch.setattr(PackedLevel, "unpacked", lambda self: packed.append(self.nbytes) or right(self))
+    monkeypatch.setattr(Expander, "size", 5)
     assert differences(spec) == []
+    assert len(packed) > 5
     assert differences(spec, max_states=50) == []
+
+
+def test_states_that_have_been_expanded_are_forgotten(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left: dict[int, int] = {}
+    right = Frontier.expand
+
+    def expand(self: Any, begin: int, end: int) -> Any:
+        left[end] = sum(each.count for each in self._level)
+        return right(self, begin, end)
+
+    monkeypatch.setattr(Expander, "size", 5)
+    monkeypatch.setattr(Frontier, "expand", expand)
+    levels = explore_by_tables(post(cache)).levels
+    assert max(levels) > 3 * 5
+    assert left[max(levels)] <= 5
+
+
+@settings(deadline=None)  # the first example of each kind compiles loops
+@given(
+    arrays(
+        st.sampled_from([np.dtype(np.int16), np.dtype(np.int32), np.dtype(np.int64)]),
+        st.tuples(st.integers(1, 5), st.integers(0, 6)),
+        elements=st.sampled_from([-32_768, -129, -128, -1, 0, 1, 127, 128, 32_767]),
+    ),
+    st.sampled_from([0, 1, 2**15]),
+)
+def test_rows_that_are_packed_come_out_as_they_were(rows: Any, more: int) -> None:
+    rows = rows if rows.dtype == np.int16 else rows * (1 + more)
+    packed = PackedRows(rows)
+    found = packed.unpacked()
+    assert (found.dtype, found.tolist()) == (rows.dtype, rows.tolist())
+
+
+def test_a_column_that_is_the_same_everywhere_is_kept_once_and_a_small_number_in_a_byte() -> None:
+    rows = np.zeros((1_000, 10), np.int16)
+    rows[:, 3] = np.arange(1_000) % 128
+    rows[:, 4] = np.arange(1_000)
+    assert PackedRows(rows).nbytes == 1_000 * (1 + 2) + 10 * 2 + 2 * 8
 
 
 @pytest.mark.parametrize(
@@ -586,6 +634,33 @@ def a_fingerprint_is_new_each_time(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(FingerprintSet, "add", add)
 
 
+def packed_states_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
+    """States that were packed come out in another order."""
+    right = PackedLevel.unpacked
+
+    def unpacked(self: Any) -> Any:
+        level = right(self)
+        for name in ("full", "results", "hashes", "patterns"):
+            setattr(level, name, getattr(level, name)[::-1].copy())
+        return level
+
+    patch.setattr(Expander, "size", 5)
+    patch.setattr(PackedLevel, "unpacked", unpacked)
+
+
+def states_are_forgotten_too_soon(patch: pytest.MonkeyPatch) -> None:
+    """With the states that were expanded go those that wait next, if others wait behind them."""
+    patch.setattr(Expander, "size", 5)
+    patch.setattr(frontier, "deque", _Hasty)
+
+
+class _Hasty(deque[Any]):
+    def popleft(self) -> Any:
+        if len(self) > 2:
+            del self[1]
+        return super().popleft()
+
+
 PLANTED: dict[Callable[[pytest.MonkeyPatch], None], dict[str, Any]] = {
     a_footprint_lacks_a_column: {},
     a_read_is_not_noticed: {},
@@ -610,6 +685,8 @@ PLANTED: dict[Callable[[pytest.MonkeyPatch], None], dict[str, Any]] = {
     states_are_done_twice: {},
     parts_of_threads_are_mixed_up: {"lines": CFGS["an invariant that is violated"]},
     a_fingerprint_is_new_each_time: {},
+    packed_states_are_mixed_up: {"lines": CFGS["an invariant that is violated"]},
+    states_are_forgotten_too_soon: {},
 }
 
 
@@ -726,7 +803,7 @@ def test_tables_come_to_the_same_in_made_up_models_of_records_sequences_and_sets
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(evaluator, "_AUDIT_EVERY", 1)
-    monkeypatch.setattr(Expander, "size", 37)
+    monkeypatch.setattr(Expander, "size", 5)
     assert len({*compare_richer_models(0, 6, tmp_path)}) > 1
 
 

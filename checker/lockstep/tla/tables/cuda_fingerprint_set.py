@@ -33,6 +33,7 @@ class CudaFingerprintSet:
     """
 
     is_numbered = False
+    peak = 0
 
     def __init__(self, device: Device) -> None:
         self._device, self._count = device, 0

@@ -21,10 +21,11 @@ class MemoryLimitError(Exception):
 
 
 class FingerprintSet:
-    """A set of fingerprints in a table that is never more than half full.
+    """A set of fingerprints in a table that is never more than three quarters full.
 
     Attributes:
         limit: the most bytes of its tables, the old one and the new one while it grows; None where there is no limit.
+        peak: the most bytes that it has taken since fingerprints were last added.
     """
 
     def __init__(self, *, numbered: bool = False) -> None:
@@ -33,6 +34,7 @@ class FingerprintSet:
         self._numbers = np.zeros(_FIRST_CAPACITY if numbered else 0, np.int32)
         self._count = 0
         self.limit: int | None = None
+        self.peak = self.nbytes
 
     def __len__(self) -> int:
         return self._count
@@ -80,9 +82,9 @@ class FingerprintSet:
         Raises:
             MemoryLimitError: if the table would have to be larger than the limit; some of them are in the set then.
         """
-        is_new, begin = np.empty(len(hashes), np.bool_), 0
+        is_new, begin, self.peak = np.empty(len(hashes), np.bool_), 0, self.nbytes
         while True:
-            most = len(self._table) // 2
+            most = len(self._table) // 4 * 3
             begin, self._count = add_new(
                 begin, hashes, skipped, self._table, self._numbers, self._count, most, is_new
             )  # fmt: skip
@@ -98,6 +100,6 @@ class FingerprintSet:
         self._count -= len(hashes)
 
     def _grow(self) -> None:
-        old, numbers = self._table, self._numbers
+        old, numbers, self.peak = self._table, self._numbers, self.nbytes_as_it_grows
         self._table, self._numbers = np.zeros(2 * len(old), np.uint64), np.zeros(2 * len(numbers), np.int32)
         move_all(old, numbers, self._table, self._numbers)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from lockstep.tla.tables.decision_trees import Ints
 from lockstep.tla.tables.expander import Expanded, Expander, Level
 from lockstep.tla.tables.fingerprint_set import FingerprintSet
 from lockstep.tla.tables.fingerprints import Hashes, orbit_sizes
+from lockstep.tla.tables.packed_level import PackedLevel
 from lockstep.tla.tables.state_layout import Rows
 
 #: The least capacity of a piece of a level.
@@ -45,8 +48,10 @@ class Frontier:
         self._expander, self._seen = expander, seen
         self.part: Level
         self.expanded: Expanded
-        self._level: list[_Piece] = []
-        self._next: list[_Piece] = []
+        self._level: deque[_Piece] = deque()
+        self._next: deque[_Piece] = deque()
+        #: The place of the first state that is kept: those before it have been expanded.
+        self._first = 0
         self._begin = 0
         self._found: Hashes = np.zeros(0, np.uint64)
         self._accepted: list[Level] = []
@@ -64,17 +69,23 @@ class Frontier:
     def start(self, parts: Iterable[Rows]) -> int:
         """Take the states of a level, in one part at least; return their number."""
         levels = [self._expander.begin(rows) for rows in parts]
-        self._level = [_Piece(each, len(each.full)) for each in levels]
+        self._level, self._first = deque(_Piece(each, len(each.full)) for each in levels), 0
         return sum(each.count for each in self._level)
 
     def chunks(self, count: int) -> Iterator[tuple[int, int]]:
-        """Yield the places of states that are expanded together, where the level has a number of them."""
-        first = 0
-        for piece in self._level:
-            for begin in range(0, piece.count, self._expander.size):
-                yield first + begin, first + min(begin + self._expander.size, piece.count)
-            first += piece.count
-        assert first == count
+        """Yield the places of states that are expanded together, where the level has a number of them.
+
+        States that have been expanded are forgotten, but for the last ones.
+        """
+        while True:
+            last = self._first + self._level[0].count
+            for begin in range(self._first, last, self._expander.size):
+                yield begin, min(begin + self._expander.size, last)
+            if len(self._level) == 1:
+                assert last == count
+                return
+            self._level.popleft()
+            self._first = last
 
     def sample(self, size: int) -> list[list[int]]:
         """Return some of the states of the level."""
@@ -85,8 +96,9 @@ class Frontier:
     def parts(self) -> Iterator[Rows]:
         """Yield the states of the level, part by part."""
         for piece in self._level:
+            states = piece.unpacked()
             for begin in range(0, piece.count, self._expander.size):
-                yield piece.states.part(begin, min(begin + self._expander.size, piece.count)).rows
+                yield states.part(begin, min(begin + self._expander.size, piece.count)).rows
 
     def expand(self, begin: int, end: int) -> NewStates:
         """Expand the states at some places of the level, and accept their new successors for the next.
@@ -108,28 +120,37 @@ class Frontier:
         )
 
     def _part(self, begin: int, end: int) -> Level:
-        """Return the states at some places, which lie in one piece."""
-        for piece in self._level:
-            if begin < piece.count:
-                piece.states.full = self._expander.layout.wide(piece.states.full)
-                return piece.states.part(begin, end)
-            begin, end = begin - piece.count, end - piece.count
-        raise IndexError(begin)
+        """Return the states at some places, which lie in the first piece that is kept."""
+        piece = self._level[0]
+        piece.states = states = piece.unpacked()
+        states.full = self._expander.layout.wide(states.full)
+        return states.part(begin - self._first, end - self._first)
 
     def _accept(self, expanded: Expanded, new: Ints) -> Ints:
         """Add new states to the next level; return the numbers of states with one that is wrong."""
         size, kind = min(self._expander.size, max(_LEAST_PIECE, 2 * len(new))), self.part.full.dtype
         wrong, self._accepted, first = [np.zeros(0, np.int64)], [], 0
         while first < len(new):
-            if not self._next or self._next[-1].is_full or self._next[-1].states.full.dtype != kind:
-                self._next.append(_Piece(Level.empty(size, self.part, kind)))
-            piece = self._next[-1]
-            more, to = min(len(new) - first, len(piece.states.full) - piece.count), piece.count
-            wrong.append(self._expander.accept(self.part, expanded, new[first : first + more], piece.states, to))
-            self._accepted.append(piece.states.part(to, to + more))
-            piece.count += more
+            states = self._open_piece(size, kind)
+            to = self._next[-1].count
+            more = min(len(new) - first, len(states.full) - to)
+            wrong.append(self._expander.accept(self.part, expanded, new[first : first + more], states, to))
+            self._accepted.append(states.part(to, to + more))
+            self._next[-1].count += more
             first += more
         return np.concatenate(wrong)
+
+    def _open_piece(self, size: int, kind: npt.DTypeLike) -> Level:
+        """Return the states of the last piece of the next level, in which there is a place: if need be of a new one."""
+        if self._next:
+            states = self._next[-1].states
+            assert isinstance(states, Level)
+            if self._next[-1].count < len(states.full) and states.full.dtype == kind:
+                return states
+            self._next[-1].pack()
+        states = Level.empty(size, self.part, kind)
+        self._next.append(_Piece(states))
+        return states
 
     def keep(self, kept: int) -> None:
         """Keep the first of the new states; if there are more of them, the search ends, and has not seen these."""
@@ -151,17 +172,21 @@ class Frontier:
 
     def advance(self) -> None:
         """Make the accepted states the level to expand."""
-        self._level, self._next, self._accepted = self._next, [], []
+        self._level, self._next, self._accepted, self._first = self._next, deque(), [], 0
 
 
 @dataclass(slots=True)
 class _Piece:
-    """Arrays for states, and how many there are."""
+    """Arrays for states, and how many there are; they are packed while others are looked at."""
 
-    states: Level
+    states: Level | PackedLevel
     count: int = 0
 
-    @property
-    def is_full(self) -> bool:
-        """Whether no other fits in."""
-        return self.count == len(self.states.full)
+    def pack(self) -> None:
+        """Pack the states."""
+        if isinstance(self.states, Level):
+            self.states = PackedLevel(self.states.part(0, self.count))
+
+    def unpacked(self) -> Level:
+        """Return the states."""
+        return self.states if isinstance(self.states, Level) else self.states.unpacked()

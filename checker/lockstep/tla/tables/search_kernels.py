@@ -472,6 +472,25 @@ def take(
             new_rows[place, stale[at]] = -1
 
 
+# ---- States that wait ----
+
+
+@compiled
+def gather(rows: Any, columns: Any, packed: Any) -> None:
+    """Copy some columns of rows beside each other, into numbers of another kind."""
+    for row in range(rows.shape[0]):
+        for place in range(len(columns)):
+            packed[row, place] = rows[row, columns[place]]
+
+
+@compiled
+def scatter(packed: Any, columns: Any, rows: Any) -> None:
+    """Copy columns back to where they were in rows."""
+    for row in range(rows.shape[0]):
+        for place in range(len(columns)):
+            rows[row, columns[place]] = packed[row, place]
+
+
 # ---- The set of fingerprints ----
 
 

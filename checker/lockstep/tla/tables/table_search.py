@@ -357,6 +357,8 @@ class _TableSearch:
 
     def list_found(self, found: Hashes, parents: Ints) -> None:
         """List states that were found: their fingerprints, and the numbers of the states before them."""
+        if self.result.distinct <= np.iinfo(np.int32).max:
+            parents = parents.astype(np.int32)
         self.found.append(found)
         self.parents.append(parents)
         self.found_bytes += found.nbytes + parents.nbytes
@@ -385,7 +387,7 @@ class _TableSearch:
         """Return whether the search takes more memory than it may, and record that."""
         used, budget = self.used_memory(), self.options.memory_budget
         on_device = self.frontier.device_bytes + self.seen.device_bytes
-        self.result.memory = max(self.result.memory, used + self.seen.nbytes + on_device)
+        self.result.memory = max(self.result.memory, used + self.seen.peak + on_device)
         if budget is None or used + self.seen.nbytes <= budget:
             return False
         self.give_up_for_memory()
