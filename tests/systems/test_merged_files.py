@@ -304,6 +304,16 @@ def test_a_line_is_there_once_its_first_byte_is_written_and_the_size_is_that_of_
         assert (len(text.line() or b""), text.offset) == (69_001, 69_014)
 
 
+def test_a_text_that_grows_while_it_is_looked_at_is_not_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "n0.rec"
+    path.write_bytes(b"first\n\0two\nthree\n")
+    text = GrowingText(path)
+    assert (text.line(), text.line(), text.goes_on()) == (b"first\n", None, True)
+    path.write_bytes(b"first\nstwo\nthree\n" + b"\0" * 100)
+    assert text.goes_on() is False
+    assert (text.line(), text.line(), text.line()) == (b"stwo\n", b"three\n", None)
+
+
 def test_a_line_that_is_cut_by_the_death_of_its_process_is_left_out_with_a_note(tmp_path: Path) -> None:
     paths = split(RESTARTS, tmp_path)
     before, notes = merged(paths).read_bytes(), list[str]()

@@ -7,6 +7,7 @@ line whose first byte was not written.
 
 from __future__ import annotations
 
+import os
 from io import FileIO
 from pathlib import Path
 
@@ -34,14 +35,9 @@ class GrowingText:
 
     @property
     def size(self) -> int:
-        """The bytes that are written; 0 where the file is not there."""
-        try:
-            with self.path.open("rb", buffering=0) as file:
-                file.seek(self._size)
-                while text := written(file.read(BLOCK)):
-                    self._size += len(text)
-        except FileNotFoundError:
-            pass
+        """The bytes that are written; 0 where the file is not there. Raises UnreadableError."""
+        while text := written(self._read(self._size)):
+            self._size += len(text)
         return self._size
 
     def line(self) -> bytes | None:
@@ -50,7 +46,7 @@ class GrowingText:
         A line that is longer than MAX_LINE_BYTES is returned as far as it was read. Raises UnreadableError.
         """
         if (end := self._block.find(b"\n", self._at)) < 0:
-            self._read()
+            self._read_on()
             if (end := self._block.find(b"\n")) < 0:
                 end = len(self._block) - 1 if len(self._block) > MAX_LINE_BYTES else -1
         if end < 0:
@@ -65,16 +61,18 @@ class GrowingText:
         return self._block[self._at :]
 
     def goes_on(self) -> bool:
-        """Return whether more than a part of one line stands after the first zero byte: then the file is damaged."""
-        if self._file is None:
-            return False
+        """Return whether more than a part of one line stands after the first zero byte: then the file is damaged.
+
+        A text that has grown by now is not.
+        """
+        end = begin = self.offset + len(self.rest())
         has_line = False
-        self._file.seek(self.offset + len(self.rest()))
-        while read := self._file.read(BLOCK):
+        while read := self._read(begin):
             before, line_break, after = read.partition(b"\n")
             if (has_line and before.strip(b"\0")) or after.strip(b"\0"):
-                return True
+                return self._read(end)[:1] == b"\0"
             has_line = has_line or bool(line_break)
+            begin += len(read)
         return False
 
     def close(self) -> None:
@@ -82,25 +80,28 @@ class GrowingText:
         if self._file is not None:
             self._file.close()
 
-    def _read(self) -> None:
+    def _read_on(self) -> None:
         """Read from the next line on: more at once while it does not end."""
-        self._block, self._at = b"", 0
-        if self._file is None:
-            try:
-                self._file = self.path.open("rb", buffering=0)
-            except FileNotFoundError:
-                return
-            except OSError as error:
-                if error.errno in OUT_OF_RESOURCES:
-                    raise
-                raise UnreadableError(str(self.path), error) from error
-        self._file.seek(self.offset)
-        parts = []
-        while text := written(read := self._file.read(BLOCK)):
+        parts, begin = [], self.offset
+        while text := written(read := self._read(begin)):
             parts.append(text)
-            if b"\n" in text or len(text) < len(read) or len(parts) * BLOCK > MAX_LINE_BYTES:
+            begin += len(text)
+            if b"\n" in text or len(text) < len(read) or begin - self.offset > MAX_LINE_BYTES:
                 break
-        self._block = b"".join(parts)
+        self._block, self._at = b"".join(parts), 0
+
+    def _read(self, begin: int) -> bytes:
+        """Read a block from a place on; there is nothing where the file is not there, or was closed."""
+        try:
+            if self._file is None:
+                self._file = self.path.open("rb", buffering=0)
+            return b"" if self._file.closed else os.pread(self._file.fileno(), BLOCK, begin)
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            if error.errno in OUT_OF_RESOURCES:
+                raise
+            raise UnreadableError(str(self.path), error) from error
 
 
 def written(read: bytes) -> bytes:

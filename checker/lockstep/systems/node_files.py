@@ -1,6 +1,6 @@
 """Files in which recorders of nodes write, one for each node: read whole, or while they grow.
 
-A line is a JSON object, written at once. A process that is killed may leave its last line unfinished; the node's next
+A line is a JSON object. A process that is killed may leave its last line unfinished; the node's next
 life then begins a line of its own, or writes over it. Between the lines may stand what the program itself prints:
 noise, which is counted.
 """

@@ -17,6 +17,8 @@ from tests.support.places import ROOT
 NO_MAVEN = (
     None if all(map(shutil.which, ("mvn", "java", "javac"))) else "no mvn, java or javac: no real node of Java runs"
 )
+#: Why a test that needs a Java compiler is skipped; None where there is one.
+NO_JAVAC = None if all(map(shutil.which, ("java", "javac"))) else "no java or javac: the recorder's file is not tried"
 #: What DLedger needs of Java 17: to map files, and to delete one.
 OPENED = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in ("java.nio", "sun.nio.ch", "jdk.internal.ref")]
 
@@ -43,6 +45,15 @@ def classpath(artifacts: Sequence[str], sources: Sequence[Path]) -> str:
 
     folder = _cached(_key(artifacts, sources), make)
     return f"{folder / 'classes'}:{folder / 'jars'}/*"
+
+
+def compiled(sources: Sequence[Path]) -> Path:
+    """Return the folder with the classes of sources that need nothing but Java; raises CalledProcessError."""
+
+    def make(folder: Path) -> None:
+        subprocess.run(["javac", "-d", str(folder), *map(str, sources)], check=True, timeout=120)
+
+    return _cached(_key([], sources), make)
 
 
 def recorder_jar() -> Path:

@@ -27,10 +27,6 @@ public final class Lines {
         return bytes;
     }
 
-    ByteBuffer buffer() {
-        return ByteBuffer.wrap(bytes, 0, at);
-    }
-
     Lines begin() {
         at = 0;
         return this;

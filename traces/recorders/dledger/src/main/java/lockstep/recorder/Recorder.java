@@ -15,7 +15,7 @@ import java.util.TreeSet;
  * The lines of a node's role and store, and of its life.
  *
  * <p>A line is made with its effect: who changes something that others read without a lock of DLedger's holds LOCK from
- * before the change until its line is made, and flushes then.
+ * before the change until its line is made.
  */
 public final class Recorder {
     public static volatile MemberState member;
