@@ -25,6 +25,7 @@ from lockstep.tla.tables import table_search
 from lockstep.tla.tables.confirmed_count import explore_until_confirmed
 from lockstep.tla.tables.expander import Expander
 from lockstep.tla.tables.frontier import Frontier
+from lockstep.tla.tables.packed_level import PackedLevel
 from lockstep.tla.tables.search_checkpoint import CheckpointFile
 from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 from tests.support.places import SPECS
@@ -136,6 +137,28 @@ def test_a_search_that_was_killed_goes_on_to_the_same_counts(
     assert begun[0].depth == 6
     assert counts(found) == counts(explore_by_tables(spec))
     assert [each.name for each in file.parent.iterdir()] == [file.name]
+
+
+def test_the_states_of_a_search_that_goes_on_are_packed(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = post(tmp_path)
+    monkeypatch.setattr(Expander, "size", 5)
+    monkeypatch.setattr(table_search, "_REPORT_SECONDS", 0.0)
+    with pytest.raises(_InterruptedError):
+        explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(7)))
+    packed: list[list[bool]] = []
+    right = Frontier.start
+
+    def start(self: Any, parts: Any) -> int:
+        count = right(self, parts)
+        packed.append([isinstance(each.states, PackedLevel) for each in self._level if each.count])
+        return count
+
+    monkeypatch.setattr(Frontier, "start", start)
+    assert counts(explore_by_tables(spec, SearchOptions(checkpoint=file))) == counts(explore_by_tables(spec))
+    assert len(packed[0]) > 3
+    assert packed[0][1:-1] == [True] * (len(packed[0]) - 2)
 
 
 def test_a_checkpoint_that_lacks_states_is_refused(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
+from lockstep.tla.tables import table_search
 from lockstep.tla.tables.fingerprint_set import FingerprintSet
 from lockstep.tla.tables.table_search import explore_by_tables
 from tests.support.places import SPECS
@@ -63,6 +66,47 @@ def _without_properties(spec: Spec) -> Spec:
     other = Spec(spec.source)
     other.temporal = {}
     return other
+
+
+def test_a_set_of_fingerprints_is_three_quarters_full_at_most_and_knows_what_it_took_as_it_grew() -> None:
+    seen = FingerprintSet()
+    places = seen.nbytes // 8
+    seen.add(np.arange(1, 3 * places // 4 + 1, dtype=np.uint64))
+    assert (seen.nbytes, seen.peak) == (8 * places, 8 * places)
+    seen.add(np.array([2**40], np.uint64))
+    assert (seen.nbytes, seen.peak) == (16 * places, 24 * places)
+    seen.add(np.array([2**41], np.uint64))
+    assert seen.peak == 16 * places
+
+
+def test_what_a_set_takes_as_it_grows_counts_towards_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = _post(tmp_path)
+    whole = explore_by_tables(spec, SearchOptions(check_deadlock=False)).memory
+    right = FingerprintSet.add
+
+    def add(self: FingerprintSet, *rest: Any) -> Any:
+        found = right(self, *rest)
+        self.peak = 10 * whole
+        return found
+
+    monkeypatch.setattr(FingerprintSet, "add", add)
+    assert explore_by_tables(spec, SearchOptions(check_deadlock=False)).memory > 10 * whole
+
+
+def test_numbers_of_parents_take_four_bytes_where_they_fit(tmp_path: Path) -> None:
+    search = table_search._TableSearch(_post(tmp_path), SearchOptions(), None, set())
+    for least, size in ((-1, 4), (2**31 - 4, 4), (2**31 - 3, 8)):
+        parents = least + np.arange(4)
+        search.list_found(np.zeros(4, np.uint64), parents)
+        assert (search.parents[-1].itemsize, search.parents[-1].tolist()) == (size, parents.tolist())
+
+
+def _post(folder: Path) -> Spec:
+    cfg = folder / "Post.cfg"
+    cfg.write_text("CONSTANT Station = {a, b} Most = 2\nINIT Init NEXT Next\n")
+    return load_spec(SPECS / "tables" / "Post.tla", cfg, cache_dir=folder)
 
 
 def test_a_set_of_fingerprints_grows_without_other_memory_than_its_tables() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import deque
 from collections.abc import Callable
@@ -282,6 +283,26 @@ def test_nothing_depends_on_how_many_states_are_expanded_at_once(
     assert differences(spec) == []
     assert len(packed) > 5
     assert differences(spec, max_states=50) == []
+
+
+@pytest.mark.parametrize(("what", "narrow"), [("symmetry", 30), ("an invariant that is violated", 12)])
+def test_a_level_may_have_narrow_and_wide_rows(
+    what: str, narrow: int, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows take four bytes a column once a column has more values than two bytes hold: here, from some part on."""
+    kinds: list[set[str]] = []
+    parts = itertools.count()
+    advance = Frontier.advance
+
+    def note_kinds(self: Any) -> None:
+        kinds.append({str(each.unpacked().full.dtype) for each in self._next})
+        advance(self)
+
+    monkeypatch.setattr(Frontier, "advance", note_kinds)
+    monkeypatch.setattr(Expander, "size", 3)
+    monkeypatch.setattr(Layout, "wide", lambda _, rows: rows.astype(np.int32) if next(parts) > narrow else rows)
+    assert differences(post(cache, *CFGS[what])) == []
+    assert {"int16", "int32"} in kinds
 
 
 def test_states_that_have_been_expanded_are_forgotten(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -651,10 +672,10 @@ def packed_states_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
 def states_are_forgotten_too_soon(patch: pytest.MonkeyPatch) -> None:
     """With the states that were expanded go those that wait next, if others wait behind them."""
     patch.setattr(Expander, "size", 5)
-    patch.setattr(frontier, "deque", _Hasty)
+    patch.setattr(frontier, "deque", _HastyDeque)
 
 
-class _Hasty(deque[Any]):
+class _HastyDeque(deque[Any]):
     def popleft(self) -> Any:
         if len(self) > 2:
             del self[1]

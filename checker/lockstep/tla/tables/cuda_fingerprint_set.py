@@ -28,6 +28,7 @@ class CudaFingerprintSet:
     """A set of fingerprints that is half full at most, or fuller where the card has no memory for a larger table.
 
     Attributes:
+        peak: what it takes of the memory of the processor: nothing.
         keys: the fingerprints; those of free places are 0.
         firsts: the first successor of each in the present chunk.
     """

@@ -25,7 +25,7 @@ class FingerprintSet:
 
     Attributes:
         limit: the most bytes of its tables, the old one and the new one while it grows; None where there is no limit.
-        peak: the most bytes that it has taken since fingerprints were last added.
+        peak: the most bytes that it took while fingerprints were last added.
     """
 
     def __init__(self, *, numbered: bool = False) -> None:

@@ -68,8 +68,11 @@ class Frontier:
 
     def start(self, parts: Iterable[Rows]) -> int:
         """Take the states of a level, in one part at least; return their number."""
-        levels = [self._expander.begin(rows) for rows in parts]
-        self._level, self._first = deque(_Piece(each, len(each.full)) for each in levels), 0
+        self._level, self._first = deque(), 0
+        for rows in parts:
+            if len(self._level) > 1:
+                self._level[-1].pack()
+            self._level.append(_Piece(self._expander.begin(rows), len(rows)))
         return sum(each.count for each in self._level)
 
     def chunks(self, count: int) -> Iterator[tuple[int, int]]:
@@ -122,6 +125,7 @@ class Frontier:
     def _part(self, begin: int, end: int) -> Level:
         """Return the states at some places, which lie in the first piece that is kept."""
         piece = self._level[0]
+        assert 0 <= begin - self._first < end - self._first <= piece.count
         piece.states = states = piece.unpacked()
         states.full = self._expander.layout.wide(states.full)
         return states.part(begin - self._first, end - self._first)
@@ -177,14 +181,14 @@ class Frontier:
 
 @dataclass(slots=True)
 class _Piece:
-    """Arrays for states, and how many there are; they are packed while others are looked at."""
+    """Arrays for states, and how many there are. All but the first and the last piece of a level are packed."""
 
     states: Level | PackedLevel
     count: int = 0
 
     def pack(self) -> None:
-        """Pack the states."""
-        if isinstance(self.states, Level):
+        """Pack the states, if there are any."""
+        if isinstance(self.states, Level) and self.count:
             self.states = PackedLevel(self.states.part(0, self.count))
 
     def unpacked(self) -> Level:

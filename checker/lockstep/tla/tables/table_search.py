@@ -357,7 +357,7 @@ class _TableSearch:
 
     def list_found(self, found: Hashes, parents: Ints) -> None:
         """List states that were found: their fingerprints, and the numbers of the states before them."""
-        if self.result.distinct <= np.iinfo(np.int32).max:
+        if parents.max(initial=-1) <= np.iinfo(np.int32).max:
             parents = parents.astype(np.int32)
         self.found.append(found)
         self.parents.append(parents)
@@ -480,6 +480,7 @@ class _TableSearch:
             self.seen.add(found[known:])
             known = max(0, known - len(found))
             self.list_found(found, parents)
+            result.memory = max(result.memory, self.seen.peak + self.found_bytes)
         for name in _COUNTS:
             setattr(result, name, saved.counts[name])
         if result.orbits is not None:
