@@ -67,13 +67,35 @@ def quorum_ack_checker(group: RecordedGroup, line: StoreLine) -> None:
     read = group.step(line, node, "QuorumAckChecker", thread=CHECKER)
     read.hidden = True
     node.role.read(read, lambda now: now == RoleInTerm("LEADER", term))
-    node.marks.read(
-        read,
-        lambda now: now.term == term and quorum_index_by_sorting([Index(mark) for mark in now.marks.values()]) == index,
-    )
+
+    def is_read(now: MarksInTerm) -> bool:
+        return now.term == term and quorum_index_by_sorting([Index(mark) for mark in now.marks.values()]) == index
+
+    if group.batches and node.marks.last(is_read) is None:
+        _mark_later(node, term, is_read)
+    node.marks.read(read, is_read)
     step = group.step(line, node, "ActOnQuorumIndex", thread=CHECKER)
     step.shows = shown_of_log(line.st)
     write_committed(node, step, line)
+
+
+def _mark_later(node: RecordedNode, term: int, is_read: Callable[[MarksInTerm], bool]) -> None:
+    """Let entries that are not marked yet be appended as in a client's batch, where a pass has read the mark so far.
+
+    A thread that appends marks its entry once it has left the store, and a pass may come between. The mark's line is
+    RefreshOwnWaterMark then. Source: DLedgerServer.handleAppend, DLedgerEntryPusher.waitAck.
+    """
+    own = node.marks_by_term.get(term, node.no_marks)[node.name]
+    unmarked = [step for index, step in node.unmarked.items() if index > own]
+
+    def as_marked(now: MarksInTerm) -> MarksInTerm:
+        return now._replace(marks={**now.marks, node.name: own}) if now.term == term else now
+
+    if unmarked and is_read(as_marked(node.marks.now)):
+        node.marks.change(unmarked[0], as_marked)
+        for step in unmarked:
+            step.action, step.late = "AppendInBatch", set()
+            step.changes = step.changes - {f"peerWaterMarks.{node.name}"}
 
 
 def send_push(group: RecordedGroup, line: SendPush) -> None:
@@ -381,8 +403,9 @@ def watermark(group: RecordedGroup, line: WatermarkLine) -> None:
 
 
 def _own_mark(group: RecordedGroup, node: RecordedNode, line: WatermarkLine, index: int) -> None:
-    if line.by == CHECKER:
-        step = group.step(line, node, "RefreshOwnWaterMark", thread=CHECKER)
+    if line.by == CHECKER or (index in node.unmarked and node.unmarked[index].action == "AppendInBatch"):
+        thread = CHECKER if line.by == CHECKER else ""
+        step = group.step(line, node, "RefreshOwnWaterMark", thread=thread)
         node.role.read(step, lambda now: now == RoleInTerm("LEADER", line.term))
         node.end.read(step, lambda end: end == index)
         _write_mark(node, step, line.term, node.name, index)

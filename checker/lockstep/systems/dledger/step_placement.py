@@ -94,6 +94,12 @@ class History(Generic[Value]):
         self._values.append(value)
         self._writers.append(step)
 
+    def change(self, since: PlacedStep, changed: Callable[[Value], Value]) -> None:
+        """Take other values for those from the one that `since` gave on, if it gave one."""
+        if since in self._writers:
+            first = self._writers.index(since)
+            self._values[first:] = map(changed, self._values[first:])
+
     def forget(self) -> None:
         """Let no later step read what was before the last value: the process has died."""
         self._begin = len(self._values) - 1
