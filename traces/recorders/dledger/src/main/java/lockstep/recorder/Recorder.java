@@ -21,6 +21,11 @@ public final class Recorder {
     public static volatile MemberState member;
     public static volatile DLedgerMmapFileStore store;
     public static volatile boolean isRecovering;
+    /**
+     * Whether the node has started. RocketMQ's broker lets the store recover before, and once more as the node starts;
+     * the line of the start is the first, so only the second recovery has lines.
+     */
+    static volatile boolean isStarted;
 
     private static final String[] THREADS = {"StateMaintainer", "QuorumAckChecker", "EntryHandler", "EntryDispatcher"};
     private static final ThreadLocal<String> THREAD = ThreadLocal.withInitial(Recorder::threadByName);
@@ -114,6 +119,7 @@ public final class Recorder {
     public static void started() {
         LOCK.lock();
         try {
+            isStarted = true;
             Lines line = begin("start").raw(",\"version\":").text(version()).raw(",\"batches\":")
                     .flag(member.dLedgerConfig.isEnableBatchPush()).raw(",\"members\":[");
             boolean isFirst = true;
@@ -149,6 +155,9 @@ public final class Recorder {
     }
 
     public static void recovered() {
+        if (!isStarted) {
+            return;
+        }
         LOCK.lock();
         try {
             Lines line = begin("recovered").raw(",\"currTerm\":").number(member.currTerm()).raw(",\"votedFor\":")
@@ -187,6 +196,9 @@ public final class Recorder {
 
     /** The checkpoint was written; repeats are left out. */
     public static void checkPoint(long end, long committed) {
+        if (!isStarted) {
+            return;
+        }
         LOCK.lock();
         try {
             if (end != lastEnd || committed != lastCommitted) {

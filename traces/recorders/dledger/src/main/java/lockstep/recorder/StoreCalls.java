@@ -38,7 +38,11 @@ final class StoreCalls {
         if (isNothing(index)) {
             return;
         }
-        recorded(body, (before, thrown) -> committed(term, index, before, thrown));
+        recorded(body, (before, thrown) -> {
+            if (Recorder.isStarted) {
+                committed(term, index, before, thrown);
+            }
+        });
     }
 
     /** Makes the line of a call once it has ended, by the log before it and what it has thrown, which may be null. */
