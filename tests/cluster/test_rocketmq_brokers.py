@@ -9,8 +9,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 
 import pytest
 
@@ -45,7 +46,7 @@ dLegerSelfId={node}
 
 
 class Brokers:
-    """A name server, and three brokers that are one group; leaving the block kills all."""
+    """A name server, and three brokers that are one group."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -57,16 +58,6 @@ class Brokers:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         (folder / "names.conf").write_text(f"listenPort={names[1]}\n")
         self._run("names", ["org.apache.rocketmq.namesrv.NamesrvStartup", "-c", str(folder / "names.conf")], [])
-
-    def __enter__(self) -> Brokers:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        for process in self._processes.values():
-            process.kill()
-            process.wait()
 
     def _words(self, options: list[str], command: list[str]) -> list[str]:
         opened = [*OPENED, "--add-opens=java.base/java.lang=ALL-UNNAMED", f"-Duser.home={self._folder}"]
@@ -106,6 +97,11 @@ class Brokers:
         self._processes[node].kill()
         self._processes[node].wait()
 
+    def kill_all(self) -> None:
+        """Kill the brokers and the name server."""
+        for name in self._processes:
+            self.kill(name)
+
     def send(self, prefix: str, count: int) -> None:
         """Send messages until `count` of them are confirmed."""
         words = self._words([], ["Producer", self._names, prefix, str(count), str(PATIENCE)])
@@ -122,6 +118,16 @@ class Brokers:
         return max(wins)[1]
 
 
+@contextmanager
+def running(folder: Path) -> Iterator[Brokers]:
+    """Yield a name server and no broker yet; leaving the block kills all."""
+    brokers = Brokers(folder)
+    try:
+        yield brokers
+    finally:
+        brokers.kill_all()
+
+
 def merged(brokers: Brokers, out: Path) -> list[Json]:
     """Merge what the brokers have recorded, and return the lines."""
     files = [str(brokers.recorded(node)) for node in NODES]
@@ -132,7 +138,7 @@ def merged(brokers: Brokers, out: Path) -> list[Json]:
 
 def test_brokers_of_rocketmq_are_recorded_while_one_is_killed_and_starts_again(tmp_path: Path) -> None:
     out = tmp_path / "group.ndjson"
-    with Brokers(tmp_path) as brokers:
+    with running(tmp_path) as brokers:
         for node in NODES:
             brokers.start(node)
         brokers.send("first", 20)

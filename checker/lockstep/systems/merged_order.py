@@ -176,8 +176,9 @@ class MergedOrder:
         Raises TraceError where a line is damaged, ClockError where the lines have no order with the stated clocks, and
         LateLineError where a line stands before one that was yielded.
         """
-        for feed in [] if is_over else self._feeds:
-            feed.look()
+        if not is_over:
+            for feed in self._feeds:
+                feed.look()
         while (line := self._next(is_over=is_over)) is not None:
             self._delivery.note(line, partial(self._upcoming, is_over=is_over))
             if self._latest is None or line.at > self._latest.at:

@@ -1,8 +1,7 @@
 """Files in which recorders of nodes write, one for each node: read whole, or while they grow.
 
-A line is a JSON object. A process that is killed may leave its last line unfinished; the node's next
-life then begins a line of its own, or writes over it. Between the lines may stand what the program itself prints:
-noise, which is counted.
+A line is a JSON object. A process that is killed may leave its last line unfinished; the node's next life then begins a
+line of its own, or writes over it. Between the lines may stand what the program itself prints: noise, which is counted.
 """
 
 from __future__ import annotations

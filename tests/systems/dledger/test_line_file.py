@@ -69,16 +69,34 @@ def test_a_file_has_no_zeros_once_its_process_has_stopped_in_order_and_later_lin
     assert b"\0" not in file.read_bytes()
 
 
-def test_a_thread_that_is_interrupted_goes_on_writing_and_is_interrupted_still(file: Path) -> None:
+def test_a_thread_that_is_interrupted_goes_on_writing(file: Path) -> None:
     done = run(file, "interrupt lines 3000 1000 trim lines 1 100")
     assert (done.returncode, done.stderr) == (0, "")
     assert numbers(file) == list(range(3001))
 
 
-def test_a_process_ends_where_the_disk_is_full_and_what_it_has_written_is_whole(file: Path) -> None:
+def test_a_process_ends_where_its_file_may_not_grow_and_what_it_has_written_is_whole(file: Path) -> None:
     limited = f"ulimit -f 1500; exec {shlex.join(words(file, 'lines 3000 1000'))}"
     done = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr.splitlines()[0]) == (ENDED, "recorder: cannot write")
+    found = numbers(file)
+    assert found == list(range(len(found)))
+    assert 900 < len(found) < 1100
+
+
+def test_a_full_disk_is_an_error_of_the_write_that_prepares_a_piece(file: Path) -> None:
+    """Where a piece that the disk has no place for is mapped all the same, each line may be a fault of memory."""
+    disk = file.parent / "disk"
+    disk.mkdir()
+    inside = (
+        "mount -t tmpfs -o size=1500k none {0} && echo mounted || exit 1; {1}; status=$?; cp {0}/n0 {2}; exit $status"
+    )
+    script = inside.format(disk, shlex.join(words(disk / "n0", "lines 3000 1000")), file)
+    command = ["unshare", "-rm", "sh", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    if "mounted" not in done.stdout:
+        pytest.skip(f"no small disk can be mounted here: {done.stderr.strip()}")
+    assert (done.returncode, "No space left on device" in done.stderr) == (ENDED, True)
     found = numbers(file)
     assert found == list(range(len(found)))
     assert 900 < len(found) < 1100
