@@ -9,6 +9,7 @@ well; the other times are with a compiled spec. TLC's times include its start.
     python bench/tables.py two_messages --once     one of them, once
     python bench/tables.py --symmetry both         each model that has SYMMETRY without it as well
     python bench/tables.py --jar tla2tools.jar     beside another TLC, too
+    python bench/tables.py three_terms --threads 2 with two threads
 """
 
 from __future__ import annotations
@@ -83,14 +84,19 @@ def main() -> None:
     parser.add_argument(
         "--literally", type=int, default=LITERALLY, help="the most states to be explored state by state"
     )
+    parser.add_argument("--threads", type=int, default=1, help="the threads of a search by tables")
+    parser.add_argument(
+        "--workers", type=int, nargs="+", choices=(1, 2), default=(1, 2), help="the numbers of workers of TLC, 2 last"
+    )
     chosen = parser.parse_args()
     jars: dict[str, Path | None] = {"TLC": None} | (
         {} if chosen.jar is None else {f"TLC of {chosen.jar.stem}": chosen.jar}
     )
     with tempfile.TemporaryDirectory(prefix="lockstep-bench-") as folder:
         subjects = [each for name in chosen.models for each in _subjects(name, chosen.symmetry, Path(folder))]
-        rows = [_row(each, jars, chosen.literally, 1 if chosen.once else 2) for each in subjects]
-    ways = list(_ways(subjects[0], jars, 0))
+        plan = _Plan(jars, chosen.literally, chosen.threads, tuple(chosen.workers))
+        rows = [_row(each, plan, 1 if chosen.once else 2) for each in subjects]
+    ways = list(_ways(subjects[0], replace(plan, literally=0)))
     print(
         table(
             (
@@ -116,13 +122,30 @@ def _subjects(name: str, symmetry: str, folder: Path) -> Iterator[Subject]:
         yield subject._replace(name=f"{name}, no SYMMETRY", files=replace(files, named_cfg=plain), symmetry=False)
 
 
-def _row(subject: Subject, jars: dict[str, Path | None], literally: int, times: int) -> tuple[str | int | None, ...]:
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The ways to be measured.
+
+    Attributes:
+        jars: the jar of each TLC by its name.
+        literally: the most states to be explored state by state.
+        threads: the threads of a search by tables.
+        workers: the numbers of workers of TLC.
+    """
+
+    jars: dict[str, Path | None]
+    literally: int
+    threads: int
+    workers: tuple[int, ...]
+
+
+def _row(subject: Subject, plan: _Plan, times: int) -> tuple[str | int | None, ...]:
     explore_spec(subject.files, Engine.LITERAL, SearchOptions(max_states=1))  # compiled before the clock starts
     counts: set[_Counts] = set()
     taken: dict[str, Time | None] = {}
-    for way, search in _ways(subject, jars, literally).items():
+    for way, search in _ways(subject, plan).items():
         distinct = max((each[0] or 0 for each in counts), default=0)
-        if search is None or (way == "state by state" and distinct > literally):
+        if search is None or (way == "state by state" and distinct > plan.literally):
             taken[way] = None
             continue
         found, taken[way] = _least(search, times, f"{subject.name}: {way}")
@@ -154,7 +177,7 @@ def _depth_of(counts: set[_Counts]) -> int | None:
     return next((depth for _, _, depth in counts), None)
 
 
-def _ways(subject: Subject, jars: dict[str, Path | None], literally: int) -> dict[str, Search | None]:
+def _ways(subject: Subject, plan: _Plan) -> dict[str, Search | None]:
     """Return the ways of exploring a model, by name; the first ones find the number of its states."""
 
     options = SearchOptions(check_deadlock=subject.deadlock)
@@ -164,7 +187,7 @@ def _ways(subject: Subject, jars: dict[str, Path | None], literally: int) -> dic
         return lambda: explore_spec(files, Engine.TLC, replace(options, tlc_workers=workers))
 
     def tables() -> SearchResult:
-        return explore_spec(subject.files, Engine.TABLES, options)
+        return explore_spec(subject.files, Engine.TABLES, replace(options, threads=plan.threads))
 
     def cold() -> SearchResult:
         with _empty_cache():
@@ -176,11 +199,11 @@ def _ways(subject: Subject, jars: dict[str, Path | None], literally: int) -> dic
     return {
         "tables, cold": cold,
         "tables": tables,
-        "state by state": state_by_state if literally else None,
+        "state by state": state_by_state if plan.literally else None,
         **{
             f"{name}, {count} worker{'s' * (count > 1)}": tlc(count, jar)
-            for name, jar in jars.items()
-            for count in (1, 2)
+            for name, jar in plan.jars.items()
+            for count in plan.workers
         },
     }
 
