@@ -58,7 +58,7 @@ class CudaTables:
         flat = [np.ascontiguousarray(tables[number], np.int32).reshape(-1) for number in range(kernels.TABLE_COUNT)]
         self.ints = self._device.put(np.concatenate(flat))
         self.at = self._device.put(ends[:-1].astype(np.int64))
-        added = expander.step_fingerprints()
+        added = expander.step_fingerprints.of_steps()
         self.sums = self._device.put(np.concatenate([sums.reshape(-1), added.reshape(-1)]))
         self.added = sums.size
         self.views = self._device.put(expander.views.all)

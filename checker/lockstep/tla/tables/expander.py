@@ -31,8 +31,9 @@ from lockstep.tla.tables.predicate_trees import (
     invariants,
     step_properties,
 )
-from lockstep.tla.tables.search_kernels import fingerprint, look_up, take
+from lockstep.tla.tables.search_kernels import look_up, take
 from lockstep.tla.tables.state_layout import Layout, Rows, UnsuitedError
+from lockstep.tla.tables.step_fingerprints import StepFingerprints
 from lockstep.tla.tables.successor_groups import MAX_ROWS, Generated, SuccessorGroups
 from lockstep.tla.tables.unread import tracked
 from lockstep.tla.tables.written_steps import lists_of
@@ -128,7 +129,7 @@ class Expander:
         self.action_constraints = StepPredicates(evaluator, trees, of_steps)
         self.is_constrained = bool(of_states or of_steps)
         self._expanded, self._evaluate_again_at = 0, _EVALUATE_AGAIN_AT
-        self._added: Hashes = np.zeros((0, self.hashing.image_count), np.uint64)
+        self.step_fingerprints = StepFingerprints(self.hashing, evaluator.steps, self.trees.threads)
         definitions = DefinitionColumns(layout, evaluator.current, evaluator.open_definition, evaluator.try_formula)
         definitions.install(module)
 
@@ -151,13 +152,22 @@ class Expander:
             AssertionError: if something seems to be elsewhere.
         """
         full, deep = padded(rows, self.layout.width), self.too_deep
-        if (self.invariants.verdicts(full) != 1).any():
+        if len(self.violating(full)):
             if self.too_deep > deep:
                 raise UnsuitedError(TOO_DEEP)
             raise AssertionError("the tables find fault with a state in which the literal search finds none")
+        return self.level(full)
+
+    def level(self, rows: Rows) -> Level:
+        """Make a level of states that were not looked up before."""
+        full = padded(rows, self.layout.width)
         every = np.nonzero(np.ones((len(full), len(self.groups)), np.bool_))
         results = self.groups.results(full, *every).reshape(len(full), len(self.groups))
         return Level(full, self.layout.width, self.hashed(full), results, np.zeros(len(full), np.int64))
+
+    def violating(self, rows: Rows) -> Ints:
+        """Return the numbers of states in which not all invariants hold."""
+        return np.flatnonzero(self.invariants.verdicts(padded(rows, self.layout.width)) != 1)
 
     @property
     def too_deep(self) -> int:
@@ -200,12 +210,12 @@ class Expander:
         wrong = [generated.failing, generated.rows[verdicts != 1]]
         outside, after = np.zeros(len(generated.rows), np.bool_), None
         if self.is_constrained or self.view is not None:
-            after = self._after(level, generated)
+            after = self.successor_rows(level, generated, np.arange(len(generated.rows)))
         if self.is_constrained and after is not None:
             outside, broken = self._constrained(level, generated, after)
             wrong.append(broken)
         if self.view is None or after is None:
-            least = self._fingerprints_after(level, generated)
+            least = self.step_fingerprints.after(level.full, level.hashes, generated.rows, generated.steps)
         else:
             hashes, failed = self._view_fingerprints(after, np.flatnonzero(~outside))
             least = hashes[:, 0]
@@ -237,19 +247,18 @@ class Expander:
         stale = lists_of(self.trees.touched(self.evaluator.steps.masks, list(self.trees.derived.values())))
         columns = np.array(list(self.trees.derived), np.int64)
         steps = generated.rows, generated.steps, least, self.view is not None
-        tables = *self.evaluator.steps.arrays(), stale[0], columns[stale[1]], self.step_fingerprints()
+        tables = *self.evaluator.steps.arrays(), stale[0], columns[stale[1]], self.step_fingerprints.of_steps()
         before = *self.hashing.sums, level.full, level.results, level.hashes
         after = into.full, into.results, into.hashes, into.patterns
         self.trees.threads.run(
             len(new), lambda begin, end: take(new[begin:end], *steps, *tables, *before, to + begin, *after)
         )
 
-    def _after(self, level: Level, generated: Generated) -> Rows:
-        """Return the rows of all successors, those of definitions among their columns."""
+    def successor_rows(self, level: Level, generated: Generated, which: Ints) -> Rows:
+        """Return the rows of some successors, with columns for definitions."""
         bare = Level(level.full, level.width, level.hashes[:, :0], level.results[:, :0], level.patterns)
-        count = len(generated.rows)
-        made = Level.empty(count, bare, level.full.dtype)
-        self._make(bare, generated, np.zeros(0, np.uint64), np.arange(count), made, 0)
+        made = Level.empty(len(which), bare, level.full.dtype)
+        self._make(bare, generated, np.zeros(0, np.uint64), which, made, 0)
         return made.full
 
     def _look_up(self, level: Level) -> None:
@@ -262,29 +271,6 @@ class Expander:
             lambda which, *more: look_up(which, *before, *more[:3], level.full, level.results, *more[3:]),
         )
         self.trees.lookups += int(np.diff(affected[0])[level.patterns].sum())
-
-    def _fingerprints_after(self, level: Level, generated: Generated) -> Hashes:
-        """Return the fingerprints of successors: of each the least of those of its images."""
-        least = np.empty(len(generated.rows), np.uint64)
-        pattern, slot_first, slots, _, _ = self.evaluator.steps.arrays()
-        tables = pattern, slot_first, slots, self.step_fingerprints(), *self.hashing.sums
-
-        def part(begin: int, end: int) -> None:
-            some = generated.rows[begin:end], generated.steps[begin:end]
-            fingerprint(*some, *tables, level.full, level.hashes, least[begin:end])
-
-        self.trees.threads.run(len(least), part)
-        return least
-
-    def step_fingerprints(self) -> Hashes:
-        """Return for all steps by number what the values that they write add to fingerprints."""
-        steps, known = self.evaluator.steps, len(self._added)
-        if known < steps.pattern.count:
-            which, slots, values = steps.written(np.arange(known, steps.pattern.count))
-            added = np.zeros((steps.pattern.count - known, self._added.shape[1]), np.uint64)
-            np.add.at(added, which, self.hashing.at(slots, values))
-            self._added = np.concatenate([self._added, added])
-        return self._added
 
     def _view_fingerprints(self, rows: Rows, which: Ints) -> tuple[Hashes, Ints]:
         """Return the fingerprints of states under the VIEW, and the states in which it has no value.

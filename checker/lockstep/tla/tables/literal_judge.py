@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import islice
 
 from lockstep.tla.exploration import SearchStep, Violation
 from lockstep.tla.explore import LiteralSearch
@@ -73,6 +74,16 @@ class LiteralJudge:
             if found is None:
                 raise AssertionError("a step of the tables is none of the specification")
             trace.append(found)
+        return trace
+
+    def trace_of_places(self, places: list[int]) -> list[SearchStep]:
+        """Return the steps to a state, given the place of the initial state, and of each step among all successors."""
+        trace = [SearchStep(None, {}, self._initial[places[0]])]
+        for place in places[1:]:
+            step = next(islice(self._spec.successors(trace[-1].state), place, None), None)
+            if step is None:
+                raise AssertionError("a step of the tables is none of the specification")
+            trace.append(SearchStep(*step))
         return trace
 
     def _steps_from(self, state: State) -> Iterator[SearchStep]:

@@ -47,7 +47,7 @@ DOUBTFUL_EVALUATION_SHARE = 0.03
 MAX_SLOWDOWN = 1.5
 _SAMPLE_SIZE = 32
 #: The number of evaluations at which the shares are first computed; then at twice as many each time.
-_GAIN_CHECK = 8_192
+GAIN_CHECK = 8_192
 
 
 @dataclass
@@ -156,7 +156,7 @@ def explore_by_tables(spec: Spec, options: SearchOptions = DEFAULT_OPTIONS) -> T
         while True:
             search = _TableSearch(spec, options, file, whole)
             try:
-                with _rare_garbage_collection():
+                with rare_garbage_collection():
                     return search.run(saved)
             except DeviceFullError as error:
                 raise GaveUpError(str(error)) from error
@@ -187,7 +187,7 @@ def _checks_deadlock(spec: Spec, options: SearchOptions) -> bool:
 
 
 @contextmanager
-def _rare_garbage_collection() -> Iterator[None]:
+def rare_garbage_collection() -> Iterator[None]:
     """Let Python look for cycles of garbage seldom: hardly any arise here, and it looks through all nodes of trees."""
     before = gc.get_threshold()
     gc.set_threshold(max(before[0], _GARBAGE_THRESHOLD) if before[0] else 0, *before[1:])
@@ -211,7 +211,7 @@ class _TableSearch:
         self.keeps_graph = options.keep_edges or bool(spec.temporal)
         self.graph: StoredGraph | None = None
         self.seen: FingerprintSet | CudaFingerprintSet = FingerprintSet(numbered=self.keeps_graph)
-        self.check_gain_at = _GAIN_CHECK
+        self.check_gain_at = GAIN_CHECK
         self.layout: Layout
         self.expander: Expander
         self.frontier: Frontier | CudaFrontier
