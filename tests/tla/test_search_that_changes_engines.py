@@ -144,7 +144,7 @@ def test_a_search_without_numpy_goes_on_state_by_state(cache: Path, monkeypatch:
 def test_every_state_is_found_one_by_one_where_tables_gain_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table_search, "_GAIN_CHECK", 1_000)
+    monkeypatch.setattr(table_search, "GAIN_CHECK", 1_000)
     found = explore_spec(spec_of_one_part(tmp_path), Engine.COMPILED, SearchOptions(states_before_tables=5))
     assert (found.distinct, found.generated) == (256, 2049)
     (note,) = found.notes

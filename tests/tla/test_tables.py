@@ -396,7 +396,7 @@ def test_a_spec_that_tables_cannot_explore_is_explored_state_by_state_and_a_note
 def test_a_spec_whose_states_are_one_part_is_explored_state_by_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table_search, "_GAIN_CHECK", 1_000)
+    monkeypatch.setattr(table_search, "GAIN_CHECK", 1_000)
     found = explore_spec(spec_of_one_part(tmp_path), Engine.TABLES)
     assert (found.distinct, found.generated, found.verdict) == (256, 2049, Verdict.HOLDS)
     assert any("state by state, not by tables: its actions" in note for note in found.notes)
@@ -408,7 +408,7 @@ def test_tables_are_given_up_where_they_take_much_longer_than_states_one_by_one(
 ) -> None:
     """The time that tables may take is none, or unlimited; the time per state, one by one, is measured."""
     for name, value in {
-        "_GAIN_CHECK": 20,
+        "GAIN_CHECK": 20,
         "DOUBTFUL_EVALUATION_SHARE": 0.0,
         "MAX_EVALUATION_SHARE": float("inf"),
         "MAX_SLOWDOWN": patience,

@@ -238,7 +238,7 @@ def test_no_verdict_is_lost_to_an_endless_recursion_in_a_state_of_the_sample(
     text = ENDLESS.replace("{0, 1}", "0..2").replace("x = 1 /\\", "x = 2 /\\").replace("x = 0 /\\", "x = 1 /\\")
     spec = load_spec(*written(tmp_path, text, "NEXT Next", "INVARIANT Inv"), cache_dir=parsed_in(tmp_path))
     for name, value in {
-        "_GAIN_CHECK": 1,
+        "GAIN_CHECK": 1,
         "DOUBTFUL_EVALUATION_SHARE": 0.0,
         "MAX_EVALUATION_SHARE": float("inf"),
         "MAX_SLOWDOWN": float("inf"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,6 +30,7 @@ from lockstep.cli.options import (
     progress_end,
     show_counterexample,
 )
+from lockstep.cli.pipeline.pipeline_options import CONF, run_spark
 
 #: The most threads of a search, unless more are asked for: what they find is put together by one.
 MAX_THREADS = 8
@@ -35,6 +38,7 @@ MAX_THREADS = 8
 if TYPE_CHECKING:
     from lockstep.models.pinned_models import ModelOutcome
     from lockstep.models.search_result import Engine, SearchResult, SpecFiles
+    from lockstep.models.spec_search import Explore
     from lockstep.tla.behaviour import Behaviour
     from lockstep.tla.search_options import ReportProgress, SearchOptions
 
@@ -94,6 +98,26 @@ if TYPE_CHECKING:
     f"processors, {MAX_THREADS} at most). They find the same.",
 )
 @click.option(
+    "--spark",
+    "master",
+    metavar="MASTER",
+    help="With --spec and --store: explore by tables on a cluster of Spark, level by level, and find the same. It is "
+    "meant for searches too large for one machine; on one, as with `local[*,4]`, it is many times slower.",
+)
+@click.option(
+    "--store",
+    metavar="FOLDER",
+    help="With --spark: the folder, or its URI (hdfs://, s3a://), in which the search is kept after each level, and "
+    "from which the same command goes on, also after a kill.",
+)
+@click.option(
+    "--parts",
+    type=click.IntRange(min=1),
+    help="With --spark: in how many parts the states lie; a task holds one of a level (default: two for each task that "
+    "runs at once).",
+)
+@CONF
+@click.option(
     "--deadlock/--no-deadlock",
     default=None,
     help="With --spec: whether a deadlock is a violation. It is, unless the cfg says CHECK_DEADLOCK FALSE.",
@@ -115,6 +139,10 @@ def command(
     confirm: bool,
     device: Literal["cpu", "cuda"],
     threads: int | None,
+    master: str | None,
+    store: str | None,
+    parts: int | None,
+    settings: dict[str, str],
     deadlock: bool | None,
     itf: Path | None,
     full: bool,
@@ -135,11 +163,18 @@ def command(
     lockstep model quorum
     lockstep model late_truncate_bug --itf late_truncate.itf.json
     lockstep model --spec My.tla --cfg My.cfg --engine tables --format json
+    lockstep model --spec My.tla --spark spark://host:7077 --store hdfs://host/searches/my
     """
     from lockstep.models.search_result import Engine, SpecFiles
     from lockstep.tla.search_options import SearchOptions
 
     of_tables = checkpoint, memory, confirm, device
+    if master is not None and (own is None or store is None or engine not in (None, "tables")):
+        raise click.UsageError("--spark goes with --spec, --store, and no other --engine than tables")
+    if master is not None and (*of_tables, threads) != (None, None, False, "cpu", None):
+        raise click.UsageError("--checkpoint, --memory, --confirm, --device and --threads do not go with --spark")
+    if master is None and (store, parts, settings) != (None, None, {}):
+        raise click.UsageError("--store, --parts and --conf go with --spark")
     if of_tables != (None, None, False, "cpu") and (own is None or engine != "tables"):
         raise click.UsageError("--checkpoint, --memory, --confirm and --device go with --spec and --engine tables")
     if threads is not None and (own is None or engine not in ("tables", "compiled")):
@@ -157,7 +192,11 @@ def command(
             on_progress=_report_to_terminal(own.name),
         )
         files = SpecFiles(own, cfg_of(own, cfg), library, jar)
-        result = _explore_own_spec(files, Engine(engine or "tlc"), options, form)
+        if master is not None and store is not None:
+            on_spark = _spark_search(master, settings, store, parts)
+            result = _explore_own_spec(files, Engine.TABLES, options, form, on_spark)
+        else:
+            result = _explore_own_spec(files, Engine(engine or "tlc"), options, form)
         _show_result(result, files, form, full, itf)
         return result.verdict.exit_code
     if library:
@@ -178,8 +217,28 @@ def _usable_processors() -> int:
     return min(count, MAX_THREADS)
 
 
-def _explore_own_spec(files: SpecFiles, engine: Engine, options: SearchOptions, form: str) -> SearchResult:
-    """Explore a spec; as JSON, one that cannot be explored has a result, too."""
+@contextmanager
+def _spark_search(master: str, settings: dict[str, str], store: str, parts: int | None) -> Iterator[Explore]:
+    """Run Spark, and return the search of a spec on it."""
+    from lockstep.base.extras import extra
+
+    with extra("spark"), extra("tables"):
+        from lockstep.pipeline.state_search.spark_search import SESSION_SETTINGS, explore_on_spark
+    with run_spark(master, {**SESSION_SETTINGS, **settings}) as spark:
+        yield lambda spec, options: explore_on_spark(spec, spark, store, options, parts)
+
+
+def _explore_own_spec(
+    files: SpecFiles,
+    engine: Engine,
+    options: SearchOptions,
+    form: str,
+    search: AbstractContextManager[Explore | None] | None = None,
+) -> SearchResult:
+    """Explore a spec, with another search than the engine's if one is given.
+
+    As JSON, one that cannot be explored has a result, too.
+    """
     from lockstep.base.errors import BadInputError, GaveUpError
     from lockstep.base.verdict import Verdict
     from lockstep.models.search_result import refused_result
@@ -187,7 +246,8 @@ def _explore_own_spec(files: SpecFiles, engine: Engine, options: SearchOptions, 
 
     note_translation(files.module, files.jar)
     try:
-        result = explore_spec(files, engine, options)
+        with nullcontext() if search is None else search as explore:
+            result = explore_spec(files, engine, options, explore)
     except (BadInputError, GaveUpError) as error:
         if form != "json":
             raise

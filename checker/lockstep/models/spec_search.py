@@ -35,11 +35,16 @@ _EXPLORE: dict[Engine, Explore] = {
 }
 
 
-def explore_spec(files: SpecFiles, engine: Engine, options: SearchOptions = DEFAULT_OPTIONS) -> SearchResult:
+def explore_spec(
+    files: SpecFiles, engine: Engine, options: SearchOptions = DEFAULT_OPTIONS, explore: Explore | None = None
+) -> SearchResult:
     """Explore a spec.
 
     A cfg with CHECK_DEADLOCK FALSE counts more than `check_deadlock`. Without a `memory_budget` the compiled spec may
     use three quarters of the free memory.
+
+    Args:
+        explore: another search of the compiled spec than that of the engine.
 
     Raises:
         CompileError: where the spec is outside the supported language, as load_spec does.
@@ -48,16 +53,16 @@ def explore_spec(files: SpecFiles, engine: Engine, options: SearchOptions = DEFA
         BadInputError: where the files, or the checkpoint, cannot be used.
     """
     if engine is not Engine.TLC:
-        return _explore_compiled_spec(files, engine, options)
+        return _explore_compiled_spec(files, engine, options, explore or _EXPLORE[engine])
     found = explore_with_tlc(files, options)
     if found is not None:
         return found
     note = f"note: TLC does not search, for Next has no action ({NO_ACTION}); this is the compiled spec's answer"
-    found = _explore_compiled_spec(files, Engine.COMPILED, options)
+    found = _explore_compiled_spec(files, Engine.COMPILED, options, explore_compiled)
     return replace(found, engine=Engine.TLC, notes=(*found.notes, note))
 
 
-def _explore_compiled_spec(files: SpecFiles, engine: Engine, options: SearchOptions) -> SearchResult:
+def _explore_compiled_spec(files: SpecFiles, engine: Engine, options: SearchOptions, explore: Explore) -> SearchResult:
     spec = files.load()
     budget = default_memory_budget() if options.memory_budget is None else options.memory_budget
     checked = spec.check_deadlock and options.check_deadlock is not False
@@ -72,7 +77,7 @@ def _explore_compiled_spec(files: SpecFiles, engine: Engine, options: SearchOpti
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always", ExceptWarning)
-            found = _EXPLORE[engine](spec, options)
+            found = explore(spec, options)
         texts = (str(each.message) for each in warned if each.category is ExceptWarning)
         notes += dict.fromkeys(texts)  # tables begin anew, and may warn again
     except FalseAssumptionError as error:

@@ -1,0 +1,1 @@
+"""Exploring a specification on Spark, level by level."""
