@@ -24,6 +24,7 @@ from lockstep.tla.tables.decision_trees import Trees
 from lockstep.tla.tables.expander import Expander
 from lockstep.tla.tables.fingerprint_set import FingerprintSet
 from lockstep.tla.tables.predicate_trees import StatePredicates, StepPredicates
+from lockstep.tla.tables.step_fingerprints import StepFingerprints
 from lockstep.tla.tables.successor_groups import SuccessorGroups
 
 PHASES = ("look up", "generate", "properties", "fingerprint", "duplicates", "new states", "evaluate")
@@ -93,7 +94,7 @@ def _levels(loaded: Any, *, deadlock: bool) -> list[Level]:
     for phase, owner, name in (
         ("look up", Expander, "_look_up"),
         ("generate", SuccessorGroups, "generate"),
-        ("fingerprint", Expander, "_fingerprints_after"),
+        ("fingerprint", StepFingerprints, "after"),
         ("properties", StepPredicates, "verdicts"),
         ("properties", StatePredicates, "verdicts_after"),
         ("duplicates", FingerprintSet, "add"),

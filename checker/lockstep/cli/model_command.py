@@ -113,8 +113,8 @@ if TYPE_CHECKING:
 @click.option(
     "--parts",
     type=click.IntRange(min=1),
-    help="With --spark: in how many parts the states lie; a task holds one of a level (default: two for each task that "
-    "runs at once).",
+    help="With --spark: the number of buckets that states are put into by their fingerprints, fixed when a search "
+    "begins. A task handles those of one (default: twice the tasks that run at once).",
 )
 @CONF
 @click.option(
