@@ -15,14 +15,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from lockstep.models.model_manifest import ModelEntry
 from lockstep.report.text_table import table
 from lockstep.systems.registry import SYSTEMS, manifest
-from lockstep.tla.exploration import Exploration
-from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.spec import Spec
+from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 from lockstep.tlc.tlc_output import cfg_section
 
 #: A graph with more distinct states than this is not searched.
@@ -111,28 +112,30 @@ def search(system: str, name: str, largest: int = LARGEST) -> Found:
             return load_spec(module, path)
 
         spec = load(checked.states, [*checked.steps, *checked.behaviours])
-        found = explore(spec, SearchOptions(check_deadlock=False, max_states=largest))
+        found = explore_by_tables(spec, SearchOptions(check_deadlock=False, max_states=largest))
         # A property of behaviours is checked when all states are known.
         if found.violation is None or found.violation.kind == OF_BEHAVIOURS:
             return ended(found)
-        graph = explore(load(), SearchOptions(keep_edges=True, check_deadlock=False, max_states=largest))
+        graph = explore_by_tables(load(), SearchOptions(keep_edges=True, check_deadlock=False, max_states=largest))
         violated = violated_in(spec, graph) if graph.complete else frozenset()
         if checked.behaviours and graph.complete:
             of_behaviours = load(properties=checked.behaviours)
-            violated |= ended(explore(of_behaviours, SearchOptions(check_deadlock=False))).violated
+            violated |= ended(explore_by_tables(of_behaviours, SearchOptions(check_deadlock=False))).violated
     return Found(graph.distinct if graph.complete else 0, violated)
 
 
-def ended(found: Exploration) -> Found:
+def ended(found: TableExploration) -> Found:
     """Return the result of a search that no state and no step has stopped; it checks at most one of behaviours."""
     if not found.complete:
         return Found(0, frozenset())
     return Found(found.distinct, frozenset() if found.violation is None else frozenset({found.violation.name}))
 
 
-def violated_in(spec: Spec, graph: Exploration) -> frozenset[str]:
+def violated_in(spec: Spec, graph: TableExploration) -> frozenset[str]:
     """Return which properties of a spec fail in a state, or in a step, of a graph."""
-    states, steps = graph.states, {(edge.source, edge.target) for edge in graph.edges}
+    assert graph.graph is not None
+    states = graph.graph.states[:]
+    steps = {tuple(step) for step in np.array(graph.graph.successors.edges()).T.tolist()}
     violated = {name for name, holds in spec.invariants.items() if not all(map(holds, states))}
     for name, holds in spec.action_properties.items():
         if not all(holds(states[source], states[target]) for source, target in steps):
