@@ -310,6 +310,25 @@ def test_a_process_whose_search_another_one_took_over_ends(spark: SparkSession, 
         explore_on_spark(spec, spark, str(store), SearchOptions(on_progress=take_over))
 
 
+@pytest.mark.nightly
+def test_a_level_to_which_another_process_wrote_as_well_is_done_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec, store, write = post(tmp_path, "INVARIANT TypeOK"), tmp_path / "store", LevelStore.write
+
+    def write_twice(kept: LevelStore, rows: DataFrame, level: int) -> None:
+        write(kept, rows, level)
+        if level == 4:
+            for each in list((store / "states" / "level=4").glob("part-*.parquet")):
+                shutil.copy(each, each.with_name(each.name.replace("part-", "part-9")))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LevelStore, "write", write_twice)
+        with pytest.raises(GaveUpError, match=r"level 4 has \d+ files, and 4 buckets: another process wrote them"):
+            explore_on_spark(spec, spark, str(store))
+    assert differences(explore_on_spark(spec, spark, str(store)), spec) == []
+
+
 # ---- What dies ----
 
 

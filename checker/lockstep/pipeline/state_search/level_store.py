@@ -82,7 +82,7 @@ class LevelStore:
         self._spark, self._folder = spark, location(uri)
         self.uri = self._folder.uri
         self._table = f"lockstep_{hashlib.sha256(self._folder.uri.encode()).hexdigest()[:16]}"
-        self._owner = uuid.uuid4().hex
+        self._owner, self._buckets = uuid.uuid4().hex, 0
 
     # ---- Which search it is ----
 
@@ -129,6 +129,7 @@ class LevelStore:
 
     def open(self, saved: SearchRecord, levels: int) -> None:
         """Open the table of states, which has some levels; one that was begun and not finished is removed."""
+        self._buckets = saved.buckets
         (self._folder / _OWNER).write(self._owner.encode())
         states = self._folder / _STATES
         for name in {path.partition("/")[0] for path, _, _ in states.below()}:
@@ -169,6 +170,18 @@ class LevelStore:
             self.refuse_another_owner()  # which removes what a level that is not whole has
             raise
         self._spark.catalog.dropTempView(view)
+
+    def refuse_foreign_files(self, level: int) -> None:
+        """Raise GaveUpError where a level has more files than buckets.
+
+        A process whose search was taken over may still have written to it as this one did.
+        """
+        files = [name for name, _, _ in (self._folder / _STATES / f"level={level}").below() if name.startswith("part-")]
+        if len(files) > self._buckets:
+            counts = f"level {level} has {len(files)} files, and {self._buckets} buckets"
+            raise GaveUpError(
+                f"{self.uri}: {counts}: another process wrote them; the same command does the level again"
+            )
 
     def finish(self, record: LevelRecord) -> None:
         """Record that a level is there."""

@@ -303,6 +303,7 @@ class _SparkSearch:
         result, level = self.result, len(self.result.levels)
         self.work = replace(self.work, level=level)
         self.store.write(self.new_states(level), level + 1)
+        self.store.refuse_foreign_files(level + 1)
         tally, states = self.counted(level + 1)
         for text in tally.warned:
             warnings.warn(text, ExceptWarning, stacklevel=1)
