@@ -31,6 +31,7 @@ from lockstep.tla.tables.table_search import explore_by_tables
 from tests.support.pipeline.pipeline_runs import end_begun, started
 from tests.support.pipeline.standalone import processes
 from tests.support.places import SPECS
+from tests.support.tla.interrupted_search import InterruptedSearchError, interrupt_at
 
 POST = SPECS / "tables" / "Post.tla"
 
@@ -229,21 +230,9 @@ def test_a_level_has_two_stages_as_states_that_were_seen_are_not_moved(
 # ---- What is kept ----
 
 
-class _InterruptedError(Exception):
-    pass
-
-
-def interrupt_at(level: int) -> Callable[[SearchProgress], None]:
-    def interrupt(far: SearchProgress) -> None:
-        if far.depth == level:
-            raise _InterruptedError
-
-    return interrupt
-
-
 def test_a_search_goes_on_from_what_is_kept_and_is_refused_to_another_spec(spark: SparkSession, tmp_path: Path) -> None:
     spec, store = post(tmp_path, "INVARIANTS TypeOK NoneIsFull"), str(tmp_path / "store")
-    with pytest.raises(_InterruptedError):
+    with pytest.raises(InterruptedSearchError):
         explore_on_spark(spec, spark, store, SearchOptions(on_progress=interrupt_at(3)))
     torn = tmp_path / "store" / "states" / "level=4" / "part-00000-torn.parquet"
     torn.parent.mkdir()
@@ -264,7 +253,7 @@ def test_a_search_some_of_whose_files_are_lost_or_doubled_is_refused(
     name: str, spark: SparkSession, tmp_path: Path
 ) -> None:
     spec, store = post(tmp_path, "INVARIANT TypeOK"), tmp_path / "store"
-    with pytest.raises(_InterruptedError):
+    with pytest.raises(InterruptedSearchError):
         explore_on_spark(spec, spark, str(store), SearchOptions(on_progress=interrupt_at(5)))
     level = store / "states" / "level=3"
     largest = max(level.glob("*.parquet"), key=lambda each: pq.read_table(each)["path"].null_count * -1)

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -29,6 +28,7 @@ from lockstep.tla.tables.packed_level import PackedLevel
 from lockstep.tla.tables.search_checkpoint import CheckpointFile
 from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 from tests.support.places import SPECS
+from tests.support.tla.interrupted_search import InterruptedSearchError, interrupt_at
 
 CFGS: dict[str, tuple[str, ...]] = {
     "properties": ("INVARIANT TypeOK", "PROPERTIES CountsUp"),
@@ -60,18 +60,6 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "kept" / "post.checkpoint"
 
 
-class _InterruptedError(Exception):
-    pass
-
-
-def _interrupt_at(level: int) -> Callable[[SearchProgress], None]:
-    def interrupt(far: SearchProgress) -> None:
-        if far.depth == level:
-            raise _InterruptedError
-
-    return interrupt
-
-
 @pytest.mark.parametrize("what", CFGS)
 def test_a_search_goes_on_from_its_checkpoint(
     what: str, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
@@ -79,8 +67,8 @@ def test_a_search_goes_on_from_its_checkpoint(
     spec = post(tmp_path, *CFGS[what])
     monkeypatch.setattr(table_search, "_REPORT_SECONDS", 0.0)
     monkeypatch.setattr(Expander, "size", 37)
-    with pytest.raises(_InterruptedError):
-        explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5)))
+    with pytest.raises(InterruptedSearchError):
+        explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0, on_progress=interrupt_at(5)))
     assert [each.name for each in file.parent.iterdir()] == [file.name]
     begun: list[SearchProgress] = []
     found = explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0, on_progress=begun.append))
@@ -145,8 +133,8 @@ def test_the_states_of_a_search_that_goes_on_are_packed(
     spec = post(tmp_path)
     monkeypatch.setattr(Expander, "size", 5)
     monkeypatch.setattr(table_search, "_REPORT_SECONDS", 0.0)
-    with pytest.raises(_InterruptedError):
-        explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(7)))
+    with pytest.raises(InterruptedSearchError):
+        explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0, on_progress=interrupt_at(7)))
     packed: list[list[bool]] = []
     right = Frontier.start
 
@@ -168,8 +156,8 @@ def test_a_checkpoint_that_lacks_states_is_refused(tmp_path: Path, file: Path, m
     monkeypatch.setattr(Expander, "size", 5)
     monkeypatch.setattr(Frontier, "parts", lambda self: islice(right(self), 1))
     monkeypatch.setattr(table_search, "_REPORT_SECONDS", 0.0)
-    with pytest.raises(_InterruptedError):
-        explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5)))
+    with pytest.raises(InterruptedSearchError):
+        explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0, on_progress=interrupt_at(5)))
     with pytest.raises(BadInputError, match="the checkpoint lacks states"):
         explore_by_tables(spec, SearchOptions(checkpoint=file))
 
@@ -187,8 +175,8 @@ def test_a_search_whose_file_cannot_be_written_goes_on_and_says_so(
 ) -> None:
     spec = post(tmp_path)
     monkeypatch.setattr(table_search, "_REPORT_SECONDS", 0.0)
-    with pytest.raises(_InterruptedError):
-        explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5)))
+    with pytest.raises(InterruptedSearchError):
+        explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0, on_progress=interrupt_at(5)))
     before = file.read_bytes()
     monkeypatch.setattr(os, "fsync", _full)
     found = explore_by_tables(spec, SearchOptions(checkpoint=file, checkpoint_seconds=0))

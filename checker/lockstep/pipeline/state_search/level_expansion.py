@@ -111,7 +111,6 @@ class SearchTables:
     """The tables of a search in one process, and the translation of its states.
 
     Attributes:
-        initial: the initial states.
         bits: the bits of a fingerprint; the values of a VIEW have one of 64.
     """
 
@@ -129,7 +128,6 @@ class SearchTables:
         Raises:
             UnsuitedError, ShapeChangedError: as a search by tables does.
         """
-        self.initial = initial
         self.layout = Layout(spec.variables, initial, whole)
         self.initial_rows = self.layout.encode(initial)
         self.expander = Expander(spec, self.layout, check_deadlock=check_deadlock, function=FingerprintFunction())
@@ -220,13 +218,38 @@ class ExpandLevel:
             yield expansion.tally_batch()
 
 
+class _MetStates:
+    """The successors that a task has met, by both fingerprints."""
+
+    def __init__(self) -> None:
+        self._first, self._second, self._count = FingerprintSet(numbered=True), np.zeros(1 << 10, np.uint64), 0
+
+    def add(self, first: Hashes, second: Hashes, outside: npt.NDArray[np.bool_]) -> Ints:
+        """Add successors; return the numbers of those that were not met before.
+
+        One that has only the first fingerprint of another in common is not added, and counts as not met.
+
+        Arguments: `outside`, those that the constraints exclude, which are left out.
+        """
+        is_new = self._first.add(first, outside)
+        new = np.flatnonzero(is_new)
+        if self._count + len(new) > len(self._second):
+            self._second = np.concatenate([self._second, np.zeros(max(len(new), len(self._second)), np.uint64)])
+        self._second[self._count : self._count + len(new)] = second[new]
+        self._count += len(new)
+        again = np.flatnonzero(~is_new & ~outside)
+        differ = self._second[self._first.numbers(first[again])] != second[again]
+        is_new[again[differ]] = True
+        return np.flatnonzero(is_new)
+
+
 @dataclass(slots=True)
 class _TaskExpansion:
     """The expansion of the states of one task."""
 
     what: ExpandLevel
     tally: TaskCounts = field(default_factory=TaskCounts)
-    met: _MetStates = field(default_factory=lambda: _MetStates())
+    met: _MetStates = field(default_factory=_MetStates)
     tables: SearchTables = field(init=False)
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -292,28 +315,3 @@ class _TaskExpansion:
             sources, steps = generated.rows[new].tolist(), (new - first).tolist()
             found = [paths[source] + places[step] for source, step in zip(sources, steps, strict=True)]
             yield self.tables.batch(found, rows, (expanded.least[new], second[new]))
-
-
-class _MetStates:
-    """The successors that a task has met, by both fingerprints."""
-
-    def __init__(self) -> None:
-        self._first, self._second, self._count = FingerprintSet(numbered=True), np.zeros(1 << 10, np.uint64), 0
-
-    def add(self, first: Hashes, second: Hashes, outside: npt.NDArray[np.bool_]) -> Ints:
-        """Add successors; return the numbers of those that were not met before.
-
-        One that has only the first fingerprint of another in common is not added, and counts as not met.
-
-        Arguments: `outside`, those that the constraints exclude, which are left out.
-        """
-        is_new = self._first.add(first, outside)
-        new = np.flatnonzero(is_new)
-        if self._count + len(new) > len(self._second):
-            self._second = np.concatenate([self._second, np.zeros(max(len(new), len(self._second)), np.uint64)])
-        self._second[self._count : self._count + len(new)] = second[new]
-        self._count += len(new)
-        again = np.flatnonzero(~is_new & ~outside)
-        differ = self._second[self._first.numbers(first[again])] != second[again]
-        is_new[again[differ]] = True
-        return np.flatnonzero(is_new)

@@ -8,14 +8,13 @@ Parquet files, in buckets by their fingerprints: Spark finds the states that wer
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
@@ -37,24 +36,15 @@ class LevelRecord:
         states: the number of its states.
         generated: the number of all states that were generated until it was there.
         evaluations: the number of evaluations of the spec in all tasks until then.
-        values: the values of each column that its states brought, in base64; their shared numbers follow on those of
-            the levels before.
+        values: the values of each column that its states brought, as bytes; their shared numbers follow on those of the
+            levels before.
     """
 
     level: int
     states: int
     generated: int
     evaluations: int
-    values: list[list[str]]
-
-    def new_values(self) -> list[list[bytes]]:
-        """Return the values that the states brought, as bytes."""
-        return [list(map(base64.b64decode, each)) for each in self.values]
-
-
-def shown(values: list[list[bytes]]) -> list[list[str]]:
-    """Return values as a record has them."""
-    return [[base64.b64encode(each).decode() for each in column] for column in values]
+    values: list[list[bytes]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +54,15 @@ class SearchRecord:
     Attributes:
         identity: what another search would have otherwise: the spec, and what is checked.
         buckets: the number of parts that the states lie in.
-        whole: the parts of a state that are not taken apart, as bytes in base64.
+        whole: the parts of a state that are not taken apart, as bytes.
         columns: the names of the columns of a state, in the shared order.
     """
 
     identity: dict[str, Any]
     buckets: int
-    whole: list[str]
+    whole: list[bytes]
     columns: list[str]
+    form: str = _FORM
 
 
 class LevelStore:
@@ -98,12 +89,11 @@ class LevelStore:
                 raise BadInputError(f"{self.uri}: the folder has files and no {_SEARCH}: give an empty one")
             return None
         try:
-            found = json.loads(file.read())
-            if found.pop("form") != _FORM:
-                raise ValueError(_FORM)
-            saved = SearchRecord(**found)
+            saved = msgspec.json.decode(file.read(), type=SearchRecord)
+            if saved.form != _FORM:
+                raise ValueError(saved.form)
             levels = self._levels()
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, msgspec.DecodeError) as error:
             raise BadInputError(f"{self.uri}: this is no search on Spark, or a damaged one") from error
         for name, mine in identity.items():
             if (other := saved.identity.get(name)) != mine:
@@ -111,12 +101,10 @@ class LevelStore:
         return saved, levels
 
     def _levels(self) -> list[LevelRecord]:
-        folder = self._folder / _LEVELS
-        names = sorted(name for name, _, _ in folder.below() if name.endswith(".json"))
-        levels = [LevelRecord(**json.loads((folder / name).read())) for name in names]
-        if [each.level for each in levels] != list(range(1, len(levels) + 1)):
+        names = sorted(name for name, _, _ in (self._folder / _LEVELS).below() if name.endswith(".json"))
+        if names != [_record_name(each) for each in range(1, len(names) + 1)]:
             raise ValueError("a level is missing")
-        return levels
+        return [self.record(each) for each in range(1, len(names) + 1)]
 
     def begin(self, saved: SearchRecord) -> None:
         """Begin a search; where this process has begun another one here, forget that."""
@@ -124,8 +112,7 @@ class LevelStore:
             self.refuse_another_owner()
         (self._folder / _LEVELS).remove()
         (self._folder / _STATES).remove()
-        record = {"form": _FORM, **asdict(saved)}
-        (self._folder / _SEARCH).write(json.dumps(record).encode() + b"\n")
+        (self._folder / _SEARCH).write(msgspec.json.encode(saved) + b"\n")
 
     def open(self, saved: SearchRecord, levels: int) -> None:
         """Open the table of states, which has some levels; one that was begun and not finished is removed."""
@@ -186,11 +173,11 @@ class LevelStore:
     def finish(self, record: LevelRecord) -> None:
         """Record that a level is there."""
         self.refuse_another_owner()
-        (self._folder / _LEVELS / _record_name(record.level)).write(json.dumps(asdict(record)).encode() + b"\n")
+        (self._folder / _LEVELS / _record_name(record.level)).write(msgspec.json.encode(record) + b"\n")
 
     def record(self, level: int) -> LevelRecord:
         """Return the record of a level that is there."""
-        return LevelRecord(**json.loads((self._folder / _LEVELS / _record_name(level)).read()))
+        return msgspec.json.decode((self._folder / _LEVELS / _record_name(level)).read(), type=LevelRecord)
 
     def refuse_another_owner(self) -> None:
         """Raise GaveUpError where another process has taken the search over since."""

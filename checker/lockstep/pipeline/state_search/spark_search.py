@@ -7,7 +7,6 @@ the second stage of equal ones that with the least path is kept, and none that w
 
 from __future__ import annotations
 
-import base64
 import time
 import uuid
 import warnings
@@ -33,7 +32,7 @@ from lockstep.pipeline.state_search.level_expansion import (
     TaskCounts,
     combined,
 )
-from lockstep.pipeline.state_search.level_store import LevelRecord, LevelStore, SearchRecord, shown
+from lockstep.pipeline.state_search.level_store import LevelRecord, LevelStore, SearchRecord
 from lockstep.pipeline.state_search.state_codec import column_names
 from lockstep.pipeline.state_search.state_paths import parent, place_bytes, places
 from lockstep.tla.search_options import DEFAULT_OPTIONS, SearchOptions, SearchProgress
@@ -215,15 +214,14 @@ class _SparkSearch:
         }
         kept = None if whole else self.store.load(identity)
         if kept is not None:
-            whole |= {tuple(decoded(base64.b64decode(each))) for each in kept[0].whole}
+            whole |= {tuple(decoded(each)) for each in kept[0].whole}
         columns = None if kept is None else kept[0].columns
         self.tables = SearchTables(self.spec, initial, check_deadlock=self.check_deadlock, whole=whole, columns=columns)
         as_bytes = sorted(map(encoded, whole))
         names = tuple(column_names(self.tables.layout) if columns is None else columns)
         self.values = [[] for _ in names]
         if kept is None:
-            shown_whole = [base64.b64encode(each).decode() for each in as_bytes]
-            saved = SearchRecord(identity=identity, buckets=self.parts, whole=shown_whole, columns=list(names))
+            saved = SearchRecord(identity=identity, buckets=self.parts, whole=as_bytes, columns=list(names))
             self.store.begin(saved)
             levels: list[LevelRecord] = []
         else:
@@ -254,7 +252,7 @@ class _SparkSearch:
         result.generated, result.evaluations, result.distinct = last.generated, last.evaluations, sum(result.levels)
         result.resumed, result.depth = last.level, last.level - (last.states == 0)
         for each in levels:
-            self.share(each.new_values())
+            self.share(each.values)
 
     def write_initial(self, generated: int) -> None:
         """Write the first level."""
@@ -277,7 +275,7 @@ class _SparkSearch:
             for column, value in sorted((row["column"], bytes(row["value"])) for row in brought):
                 more[column].append(value)
         counts = self.result.generated, self.result.evaluations
-        self.store.finish(LevelRecord(level, states, *counts, shown(more)))
+        self.store.finish(LevelRecord(level, states, *counts, more))
         self.share(more)
 
     def share(self, more: list[list[bytes]]) -> None:
