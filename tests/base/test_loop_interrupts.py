@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
+import sys
+import time
+import weakref
 from collections.abc import Iterator
 
 import pytest
 
 from lockstep.base.interrupts import SIGNALS, Interrupted, kept_handlers, raise_interrupts
-from lockstep.base.loop_interrupts import heard_by_loop, run_until_interrupted
+from lockstep.base.loop_interrupts import heard_by_loop, run_heard, run_until_interrupted
 
 
 @pytest.fixture(autouse=True)
@@ -104,3 +108,63 @@ def test_a_signal_that_comes_with_the_last_step_of_the_work_is_heard() -> None:
 
     with pytest.raises(Interrupted, match="interrupted by SIGTERM"):
         run_until_interrupted(work())
+
+
+class SignalBeforeWork(asyncio.DefaultEventLoopPolicy):
+    """Loops with a callback before that of their work; a signal falls into it."""
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        """Return a loop with that callback."""
+        loop = super().new_event_loop()
+        loop.call_soon(os.kill, os.getpid(), signal.SIGTERM)
+        return loop
+
+
+def test_a_signal_that_comes_as_the_loop_starts_is_heard() -> None:
+    """The loop logs an exception from a callback, and a node that should stop would go on for ever."""
+    heard = list[int]()
+
+    async def work() -> str:
+        return "done"
+
+    asyncio.set_event_loop_policy(SignalBeforeWork())
+    try:
+        assert run_heard(work(), lambda number, _: heard.append(number)) == "done"
+        with pytest.raises(Interrupted, match="interrupted by SIGTERM"):
+            run_until_interrupted(work())
+    finally:
+        asyncio.set_event_loop_policy(None)
+    assert heard == [signal.SIGTERM]
+
+
+class Watched:
+    """Anything that a weak reference can stand for."""
+
+
+def test_an_interrupt_that_python_ignores_is_sent_again() -> None:
+    """Each import has a callback of a weak reference; one SIGTERM in 400 fell there, and a node did not stop."""
+    calls = list[str]()
+
+    def callback(_: weakref.ref[Watched]) -> None:
+        calls.append("ignored")
+        os.kill(os.getpid(), signal.SIGTERM)
+        calls.append("not reached")
+
+    watched = Watched()
+    watching = weakref.ref(watched, callback)
+    with pytest.raises(Interrupted, match="interrupted by SIGTERM"):
+        del watched
+        calls.append("goes on")
+        time.sleep(5)
+    assert (calls, watching()) == (["ignored", "goes on"], None)
+
+
+def test_python_still_reports_other_exceptions_that_it_ignores(capfd: pytest.CaptureFixture[str]) -> None:
+    def callback(_: weakref.ref[Watched]) -> None:
+        raise ValueError("from a callback")
+
+    watched = Watched()
+    watching = weakref.ref(watched, callback)
+    with contextlib.redirect_stderr(sys.__stderr__):
+        del watched
+    assert (watching(), "ValueError: from a callback" in capfd.readouterr().err) == (None, True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from types import FrameType
@@ -15,6 +16,9 @@ SAID = "interrupted"
 
 #: The signals by which people and their tools end a program.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+#: The time after which a signal is sent again whose exception Python ignored, in seconds.
+SENT_AGAIN = 0.01
 
 
 class Interrupted(BaseException):
@@ -40,8 +44,14 @@ class Interrupts:
 
 
 def raise_interrupts() -> None:
-    """Let each of the signals raise Interrupted, but for those that the program was started to ignore (as by nohup)."""
+    """Let each of the signals raise Interrupted, but for those that the program was started to ignore (as by nohup).
+
+    Python ignores an exception in a callback of a weak reference, as each import has one, and in a finalizer: such a
+    signal is sent again.
+    """
     _install_where_heard(_raise)
+    if threading.current_thread() is threading.main_thread():
+        sys.unraisablehook = _send_again
 
 
 def quit_on_interrupts() -> None:
@@ -60,11 +70,12 @@ def kept_handlers() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    saved = {number: signal.getsignal(number) for number in SIGNALS}
+    saved, hook = {number: signal.getsignal(number) for number in SIGNALS}, sys.unraisablehook
     try:
         yield
     finally:
         _install(saved)
+        sys.unraisablehook = hook
 
 
 @contextlib.contextmanager
@@ -121,6 +132,14 @@ def _act_on(received: list[int], is_ours: bool) -> NoReturn:
 
 def _raise(number: int, frame: FrameType | None) -> NoReturn:
     raise Interrupted(number)
+
+
+def _send_again(ignored: sys.UnraisableHookArgs) -> None:
+    if isinstance(ignored.exc_value, Interrupted):
+        # Later, and from elsewhere: raised here, it would be ignored as well.
+        threading.Timer(SENT_AGAIN, os.kill, (os.getpid(), ignored.exc_value.number)).start()
+    else:
+        sys.__unraisablehook__(ignored)
 
 
 def _quit(number: int, frame: FrameType | None) -> NoReturn:

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
-from lockstep.base.interrupts import SIGNALS, Interrupted, blocked_signals
+from lockstep.base.interrupts import SIGNALS, Interrupted, blocked_signals, deferred_interrupts
 
 T = TypeVar("T")
 
@@ -45,6 +45,28 @@ def heard_by_loop(heard: Callable[[int], None]) -> Iterator[None]:
                 signal.signal(number, handler)
 
 
+def run_heard(work: Coroutine[Any, Any, T], heard: Callable[[int, asyncio.Task[T]], None]) -> T:
+    """Run some work on an event loop of its own, which hears each of the signals from before it runs until its end.
+
+    Arguments: `work`; `heard`, called with a signal and the task that does the work.
+    Raises Interrupted where a signal comes once the work has ended.
+    """
+
+    async def run() -> T:
+        task: asyncio.Task[T] | None = asyncio.current_task()
+        assert task is not None
+        with heard_by_loop(lambda number: heard(number, task)):
+            while early:
+                heard(early.received.pop(0), task)
+            result = await work
+            for _ in range(TURNS_TO_HEAR):  # one that came with the last step of the work
+                await asyncio.sleep(0)
+            return result
+
+    with deferred_interrupts() as early:
+        return asyncio.run(run())
+
+
 def run_until_interrupted(work: Coroutine[Any, Any, T], is_heard: Callable[[int], bool] = lambda _: False) -> T:
     """Run some work on an event loop of its own, and return its result; each of the signals cancels it.
 
@@ -53,23 +75,13 @@ def run_until_interrupted(work: Coroutine[Any, Any, T], is_heard: Callable[[int]
     """
     received = list[int]()
 
-    async def run() -> T:
-        task = asyncio.current_task()
-        assert task is not None
-
-        def cancel(number: int) -> None:
-            if not is_heard(number):
-                received.append(number)
-                task.cancel()
-
-        with heard_by_loop(cancel):
-            result = await work
-            for _ in range(TURNS_TO_HEAR):  # one that came with the last step of the work
-                await asyncio.sleep(0)
-            return result
+    def cancel(number: int, task: asyncio.Task[T]) -> None:
+        if not is_heard(number):
+            received.append(number)
+            task.cancel()
 
     try:
-        result = asyncio.run(run())
+        result = run_heard(work, cancel)
     except asyncio.CancelledError:
         if not received:
             raise

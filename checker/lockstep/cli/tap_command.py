@@ -14,7 +14,6 @@ from lockstep.cli.node_command import addresses
 from lockstep.cli.options import completing
 
 if TYPE_CHECKING:
-    from lockstep.cluster.wire_tap import WireTap
     from lockstep.systems.running_nodes import Address
     from lockstep.systems.system import System
     from lockstep.systems.wire_format import WireFormat
@@ -78,6 +77,7 @@ def command(spec: str, nodes: tuple[str, ...], listen: tuple[str, ...], all_vote
     lockstep tap --system NAME --node n1=127.0.0.1:8001 --listen n1=127.0.0.1:9001 -o wire.ndjson
     lockstep check wire.ndjson
     """
+    from lockstep.base.loop_interrupts import run_heard
     from lockstep.cluster.wire_tap import WireTap
     from lockstep.systems.wire_lines import header_line
 
@@ -90,7 +90,8 @@ def command(spec: str, nodes: tuple[str, ...], listen: tuple[str, ...], all_vote
         )
     tap = WireTap(wire, targets, proxies, lambda text: click.echo(text, err=True))
     header = header_line(system.spec, shown(targets), all_voters=all_voters)
-    count = asyncio.run(_run(tap, output, header))
+    stop = asyncio.Event()
+    count = run_heard(tap.run(output, header, stop), lambda *_: stop.set())
     click.echo(f"{output}: {count:,} lines")
     return 0
 
@@ -120,11 +121,3 @@ def addresses_of_capture(nodes: Mapping[str, Address]) -> Mapping[str, Address]:
 def shown(nodes: Mapping[str, Address]) -> dict[str, str]:
     """Return addresses as HOST:PORT."""
     return {name: f"{host}:{port}" for name, (host, port) in nodes.items()}
-
-
-async def _run(tap: WireTap, output: Path, header: bytes) -> int:
-    from lockstep.base.loop_interrupts import heard_by_loop
-
-    stop = asyncio.Event()
-    with heard_by_loop(lambda _: stop.set()):
-        return await tap.run(output, header, stop)

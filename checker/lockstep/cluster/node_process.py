@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.base.errors import OUT_OF_RESOURCES, BadInputError, EnvironmentFailedError, GaveUpError
-from lockstep.base.loop_interrupts import heard_by_loop
+from lockstep.base.loop_interrupts import run_heard
 from lockstep.systems.running_nodes import NodeOptions, RunningNodes
 from raftref.disks.disk import DiskError
 from raftref.runtime.driver import NodeStep
@@ -34,7 +34,9 @@ def run_node(running: RunningNodes, options: NodeOptions, record: Path | None, s
     with _locked(options.folder):
         steps = StepFile(record) if record is not None else None
         try:
-            asyncio.run(_run_until_asked(running, options, _nothing if steps is None else steps.write, say))
+            stop = asyncio.Event()
+            work = _run(running, options, _nothing if steps is None else steps.write, say, stop)
+            run_heard(work, lambda *_: stop.set())
         finally:
             if steps is not None:
                 steps.close()
@@ -70,14 +72,6 @@ def _files_of(folder: Path) -> Iterator[None]:
         raise BadInputError(why) from error
     except (StartError, DiskError, UnicodeDecodeError) as error:
         raise BadInputError(f"{folder}: {error}") from error
-
-
-async def _run_until_asked(
-    running: RunningNodes, options: NodeOptions, recorded: Callable[[NodeStep], None], say: Callable[[str], None]
-) -> None:
-    stop = asyncio.Event()
-    with heard_by_loop(lambda _: stop.set()):
-        await _run(running, options, recorded, say, stop)
 
 
 async def _run(
