@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,12 +16,16 @@ from lockstep.base.terminal import fit_to_terminal
 from lockstep.cli.options import note_translation, progress, progress_end, spec_options
 
 if TYPE_CHECKING:
+    from lockstep.conformance.diagnosis import Diagnosis
     from lockstep.conformance.trace_verdict import TraceVerdict
     from lockstep.logs.log_check import InterruptedAfterVerdict
     from lockstep.models.search_result import SpecFiles
     from lockstep.systems.file_check import KnownTraceCheck, OwnTraceCheck
     from lockstep.systems.trace_opening import SpecOptions
     from lockstep.trace.trace_paths import MissingTrace
+
+#: The traces of one run whose causes are looked for.
+MAX_DIAGNOSED = 5
 
 #: Checks traces one after another.
 Check: TypeAlias = "Callable[[Sequence[Path | MissingTrace]], Iterator[TraceVerdict]]"
@@ -54,6 +59,14 @@ Check: TypeAlias = "Callable[[Sequence[Path | MissingTrace]], Iterator[TraceVerd
     "spec's definition Reached has (docs/measured/coverage.md).",
 )
 @click.option(
+    "--diagnosis/--no-diagnosis",
+    "diagnoses",
+    default=True,
+    show_default=True,
+    help="Say why a trace leaves the spec: the flaw, or the expression of the spec, with which it would not. Up to 20 "
+    "seconds for each of the first five such traces.",
+)
+@click.option(
     "--format",
     "form",
     type=click.Choice(["text", "json", "jsonl", "junit", "github"]),
@@ -72,6 +85,7 @@ def command(
     timeout: float | None,
     strict: bool,
     covers: bool,
+    diagnoses: bool,
     form: str,
     sarif: Path | None,
     spec_options: SpecOptions,
@@ -86,6 +100,10 @@ def command(
     The verdict names the first event that the spec does not allow: its line, its action, the condition that is
     false with the values of both sides, and the lines of spec and reference. Each finding has a code
     (FILE:LINE: CODE ...); `lockstep explain CODE` explains it.
+
+    For the first traces that leave the spec, the verdict also names causes: the known flaw (or two) with which the spec
+    allows the rest; the expression of the spec that decides it, with what it came to, and the step in which it did;
+    or, of the trace, a line that alone is wrong, is too much, or follows a step that is missing.
 
     The header of a trace says which known flaws of the protocol its system repairs. A flaw that the header leaves
     out counts as published: the spec then allows what the flaw does, and reports the properties that it breaks.
@@ -116,7 +134,7 @@ def command(
     if covers:
         _refuse_coverage(engine, form)
     paths = _open(traces, spec_options, strict, sarif)
-    check = _load_check(spec_options, engine == "tlc", timeout, strict, covers)
+    check = _load_check(spec_options, engine == "tlc", timeout, strict, covers, MAX_DIAGNOSED if diagnoses else 0)
     verdicts, stopped = _print_each(check(paths), form)
     _print_all(verdicts, form)
     if covers and form == "text":
@@ -164,23 +182,27 @@ def _refuse_coverage(engine: str, form: str) -> None:
         raise click.UsageError(f"--reached goes with --format text, json or jsonl, not {form}")
 
 
-def _load_check(options: SpecOptions, by_tlc: bool, timeout: float | None, strict: bool, covers: bool) -> Check:
+def _load_check(
+    options: SpecOptions, by_tlc: bool, timeout: float | None, strict: bool, covers: bool, diagnosed: int
+) -> Check:
     """Load the spec that the options choose, if they choose one, and return the check of traces against it."""
     from lockstep.systems.file_check import KnownTraceCheck, own_check
 
     own = options.own
     if own is None:
         known = KnownTraceCheck(options.switches, by_tlc, progress, options.jar, timeout, covers=covers)
-        return lambda paths: _check_known(paths, known)
+        return lambda paths: _check_known(paths, known, _Diagnoses(diagnosed))
     note_translation(own.module, own.jar)
     check = own_check(own, by_tlc=by_tlc, timeout_seconds=timeout, strict=strict, say=progress, covers=covers)
-    return lambda paths: _check_own(paths, check)
+    return lambda paths: _check_own(paths, check, _Diagnoses(diagnosed))
 
 
 # ---- The check ----
 
 
-def _check_known(paths: Sequence[Path | MissingTrace], check: KnownTraceCheck) -> Iterator[TraceVerdict]:
+def _check_known(
+    paths: Sequence[Path | MissingTrace], check: KnownTraceCheck, diagnoses: _Diagnoses
+) -> Iterator[TraceVerdict]:
     """Check traces whose headers name systems that lockstep knows, and logs of the nodes of such a system."""
     from lockstep.conformance.trace_verdict import malformed
 
@@ -190,10 +212,15 @@ def _check_known(paths: Sequence[Path | MissingTrace], check: KnownTraceCheck) -
             yield malformed(path.word, path.reason)
         elif path in groups:  # and not beside the log of another node
             files, system = groups[path]
-            yield check(path) if system is None else check.check_logs(files, system)
+            if system is not None:
+                yield check.check_logs(files, system)
+            else:
+                yield diagnoses.explain(check(path), path, check.diagnosis)
 
 
-def _check_own(paths: Sequence[Path | MissingTrace], check: OwnTraceCheck) -> Iterator[TraceVerdict]:
+def _check_own(
+    paths: Sequence[Path | MissingTrace], check: OwnTraceCheck, diagnoses: _Diagnoses
+) -> Iterator[TraceVerdict]:
     """Check files that may be the logs of one system, which is not checked where one of its logs is missing."""
     from lockstep.base.errors import BadInputError
     from lockstep.conformance.trace_verdict import malformed
@@ -206,11 +233,30 @@ def _check_own(paths: Sequence[Path | MissingTrace], check: OwnTraceCheck) -> It
     except BadInputError as error:  # of two files it is not known which is older
         systems, absent = [], [*absent, MissingTrace(", ".join(map(str, files)), str(error))]
     for system in systems:
-        found = check(system[0]) if len(system) == 1 else check.check_logs(system)
+        if len(system) == 1:
+            found = diagnoses.explain(check(system[0]), system[0], check.diagnosis)
+        else:
+            found = check.check_logs(system)
         if check.loaded.logs is not None and len(systems) > 1 and found.deviation is not None:
             found.notes.append('note: each log is checked alone; if they are of one system, say files = "together"')
         yield found
     yield from (malformed(missing.word, missing.reason) for missing in absent)
+
+
+@dataclass(slots=True)
+class _Diagnoses:
+    """Diagnoses of the first traces of a run that leave their spec: `left` are those that there may still be."""
+
+    left: int
+
+    def explain(self, verdict: TraceVerdict, path: Path, diagnosis: Callable[[Path], Diagnosis | None]) -> TraceVerdict:
+        """Return a verdict, with why the trace leaves the spec."""
+        found = verdict.deviation
+        if self.left and found is not None and not found.disputed and found.kind in ("step", "shows", "sent"):
+            progress(f"{verdict.source}: looking for the cause of line {found.line}")
+            verdict.explain(diagnosis(path))
+            self.left -= 1
+        return verdict
 
 
 # ---- The report ----

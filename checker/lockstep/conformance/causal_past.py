@@ -79,7 +79,8 @@ def _handled(placed: PlacedEvent, under_way: Counter[Value], check: TraceCheck) 
         yield from (value for value in args.values() if isinstance(value, Fcn) and value in under_way)
 
 
-def _closure(start: int, edges: Sequence[Iterable[int]]) -> set[int]:
+def closure(start: int, edges: Sequence[Iterable[int]]) -> set[int]:
+    """Return all that is reached from a place by edges, and the place itself."""
     found, pending = {start}, [start]
     while pending:
         new = set(edges[pending.pop()]) - found
@@ -102,7 +103,7 @@ def cut_to_past(search: RunSearch[PlacedEvent], check: TraceCheck) -> bool:
     for place, before in enumerate(direct):
         for each in before:
             effects[each].add(place)
-    past = _closure(len(direct) - 1, direct)
+    past = closure(len(direct) - 1, direct)
     try:
         outside = [number for number in range(len(direct)) if number not in past]
         if not outside or search.without(outside):
@@ -134,6 +135,6 @@ def _cut_node(search: RunSearch[PlacedEvent], outside: list[int], node: str, eff
 
 def _leave_out(search: RunSearch[PlacedEvent], place: int, effects: Sequence[set[int]]) -> bool:
     """Leave out an event with all that happened after it; return whether that can go."""
-    gone = _closure(place, effects)
+    gone = closure(place, effects)
     numbers = [number for number, placed in enumerate(search.best.steps) if placed.place in gone]
     return bool(numbers) and search.without(numbers)

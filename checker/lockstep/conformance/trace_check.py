@@ -182,7 +182,7 @@ class TraceCheck:
         Raises TraceError where it cannot be compared with the spec.
         """
         after = self._step(state, line, event)
-        if after is None or not self._agrees(state, after, line, event):
+        if after is None or not self.agrees(state, after, line, event):
             return None
         if self.coverage is not None and not self.reading.is_observation(event):
             self.coverage.count(state, event.action, self._arguments, after)
@@ -206,8 +206,11 @@ class TraceCheck:
             self._found("step", event.action, line, event, details, str(branches[0].failed.loc) if branches else "")
         return after
 
-    def _agrees(self, state: State, after: State, line: int, event: Event) -> bool:
-        """Compare what the event shows with the state after it, and what it sent with what the step adds."""
+    def agrees(self, state: State, after: State, line: int, event: Event) -> bool:
+        """Compare what an event shows with the state after it, and what it sent with what the step adds.
+
+        What differs is a finding; raises TraceError as `advance` does.
+        """
         return self._shows(after, line, event) and self._sent(state, after, line, event)
 
     def _shows(self, after: State, line: int, event: Event) -> bool:

@@ -9,6 +9,7 @@ from enum import Enum, auto
 from lockstep.base.characters import counted, visible_line
 from lockstep.base.errors import INCOMPLETE_STEP, EnvironmentFailedError, GaveUpError, too_deep
 from lockstep.base.verdict import Verdict
+from lockstep.conformance.diagnosis import Diagnosis
 from lockstep.conformance.finding_codes import REFUSED, SENT, SHOWS, STEP
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.step_coverage import Reached
@@ -83,23 +84,28 @@ class Unwritten:
 
     `fault` is that of the spec, where the reason is one. Where coverage was asked for, `reached` are the parts of the
     protocol that the trace reaches up to where it leaves the spec, each with the number of steps that reach it, and
-    `reachable` all parts that the spec has.
+    `reachable` all parts that the spec has. `diagnosis` says why the trace leaves the spec, where that was asked for.
     """
 
-    __slots__ = ("fault", "reachable", "reached")
+    __slots__ = ("diagnosis", "fault", "reachable", "reached")
 
+    diagnosis: Diagnosis | None
     fault: Fault | None
     reached: Mapping[Reached, int] | None
     reachable: frozenset[Reached]
 
     def __post_init__(self) -> None:
         """Begin without a fault, and with nothing asked for."""
-        self.fault = self.reached = None
+        self.fault = self.reached = self.diagnosis = None
         self.reachable = NOTHING
 
     def note_reached(self, reached: Mapping[Reached, int] | None, reachable: frozenset[Reached] = NOTHING) -> None:
         """Set what the trace reaches, and all that there is to reach."""
         self.reached, self.reachable = reached, reachable
+
+    def explain(self, diagnosis: Diagnosis | None) -> None:
+        """Set the diagnosis."""
+        self.diagnosis = diagnosis
 
     def blame_spec(self, fault: Fault | None) -> None:
         """Set the fault."""

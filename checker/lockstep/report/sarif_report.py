@@ -21,9 +21,11 @@ from lockstep.base.characters import visible_line, visible_tree
 from lockstep.base.errors import BadInputError
 from lockstep.base.package_data import common_dir
 from lockstep.base.verdict import Verdict
+from lockstep.conformance.diagnosis import Diagnosis
 from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.models.search_result import SpecFiles
 from lockstep.report.code_explanation import rule
+from lockstep.report.diagnosis_text import diagnosis_lines
 from lockstep.report.github_actions import relative_path
 from lockstep.report.verdict_text import NO_VERDICT_CODES, finding_text, split_place
 from lockstep.systems.registry import SYSTEMS
@@ -114,6 +116,9 @@ class _Results:
     def _finding(self, verdict: TraceVerdict, finding: Finding) -> _Tree:
         source = finding.source or verdict.source
         text = finding_text(source, finding).removeprefix(f"{visible_line(source)}:{finding.line}: {finding.code} ")
+        diagnosis = verdict.diagnosis if finding is verdict.deviation else None
+        if diagnosis is not None:
+            text = "\n    ".join([text, *map(visible_line, diagnosis_lines(diagnosis, finding.line))])
         spec, steps = _events_before(source, finding)
         what = (finding.code, finding.name, finding.action, finding.node)
         return {
@@ -123,7 +128,7 @@ class _Results:
             "locations": [_location(_artifact(source), finding.line)],
             "relatedLocations": self._related(finding, spec),
             "partialFingerprints": _fingerprint(relative_path(source), *what),
-            **({"codeFlows": [_code_flow(source, spec, steps, text.splitlines()[0])]} if steps else {}),
+            **({"codeFlows": [_code_flow(source, spec, steps, text.splitlines()[0], diagnosis)]} if steps else {}),
         }
 
     def _rule_of_result(self, code: str, name: str) -> _Tree:
@@ -185,8 +190,14 @@ def _events_before(source: str, finding: Finding) -> tuple[str, Sequence[tuple[i
     return trace.header.spec, steps
 
 
-def _code_flow(source: str, spec: str, steps: Sequence[tuple[int, Event]], message: str) -> _Tree:
+def _code_flow(
+    source: str, spec: str, steps: Sequence[tuple[int, Event]], message: str, diagnosis: Diagnosis | None
+) -> _Tree:
+    """Return the events up to a finding; those that can have had nothing to do with it are unimportant."""
     flow = [_step(source, spec, line, event) for line, event in steps]
+    if diagnosis is not None:
+        for (line, _), step in zip(steps, flow, strict=True):
+            step["importance"] = "important" if line in diagnosis.past else "unimportant"
     flow[-1]["importance"] = "essential"
     flow[-1]["location"]["message"] = {"text": message}
     return {"message": {"text": "the events up to this one"}, "threadFlows": [{"locations": flow}]}

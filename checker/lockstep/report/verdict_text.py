@@ -11,6 +11,7 @@ from lockstep.base.terminal import styled
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.finding_codes import INCONCLUSIVE, INTERNAL, MALFORMED
 from lockstep.conformance.trace_verdict import INIT, Fault, Finding, TraceVerdict, counts_of
+from lockstep.report.diagnosis_text import diagnosis_lines
 
 _COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red"}
 NO_VERDICT_CODES = {Verdict.MALFORMED: MALFORMED, Verdict.INCONCLUSIVE: INCONCLUSIVE, Verdict.INTERNAL: INTERNAL}
@@ -60,7 +61,10 @@ def verdict_text(verdict: TraceVerdict, *, colour: bool = False) -> str:
         word = f"{code} {word}"
     counted = f" ({counts})" if code is None or verdict.events else ""
     head = f"{visible_line(place)}: {word}: {reason}{counted}"
-    findings = (finding_text(verdict.source, each) for each in verdict.findings)
+    findings = [finding_text(verdict.source, each) for each in verdict.findings]
+    if verdict.diagnosis is not None and verdict.deviation is not None:
+        at = verdict.findings.index(verdict.deviation)
+        findings[at] = "\n    ".join([findings[at], *diagnosis_lines(verdict.diagnosis, verdict.deviation.line)])
     return visible("\n".join([head, *verdict.notes, *findings]))
 
 
@@ -71,12 +75,14 @@ def split_place(verdict: TraceVerdict) -> tuple[str, str]:
 
 
 def verdict_record(verdict: TraceVerdict) -> dict[str, Any]:
-    """Return the verdict on a trace as a tree of JSON, with what the trace reaches where that was asked for."""
+    """Return the verdict on a trace as a tree of JSON, with what was asked for: the diagnosis, what it reaches."""
     record = asdict(verdict) | {
         "verdict": str(verdict.verdict),
         "exit_code": verdict.verdict.exit_code,
         "sources": verdict.sources or [verdict.source],
     }
+    if verdict.diagnosis is not None:
+        record["diagnosis"] = asdict(verdict.diagnosis)
     if verdict.reached is not None:
         parts = sorted(verdict.reached.items())
         record["reached"] = [{"kind": kind, "name": name, "times": times} for (kind, name), times in parts]

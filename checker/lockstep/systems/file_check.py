@@ -13,6 +13,7 @@ from lockstep.base.deadline import Deadline
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
+from lockstep.conformance.diagnosis import Diagnosis
 from lockstep.conformance.finding_codes import OTHER_SPEC
 from lockstep.conformance.state_check import check_states
 from lockstep.conformance.trace_check import EventListener, Events, check_trace, ignore_event
@@ -26,6 +27,7 @@ from lockstep.systems.logging_system import logging_system
 from lockstep.systems.mapped_spec import MappedSpec, load_mapped_spec
 from lockstep.systems.own_traces import as_own_mistake, opened, with_notes
 from lockstep.systems.system import System
+from lockstep.systems.trace_diagnosis import known_diagnosis, own_diagnosis
 from lockstep.systems.trace_files import import_in_memory, open_or_import, watched
 from lockstep.systems.trace_specs import Switches, compiled, spec_hash, system_of, tlc_spec
 from lockstep.systems.wire_files import is_wire
@@ -118,6 +120,12 @@ class KnownTraceCheck:
             else:
                 found.append((logs.setdefault(system.spec, [path]), system))
         return found  # type: ignore[return-value]  # a list of paths is a sequence of them
+
+    def diagnosis(self, path: Path) -> Diagnosis | None:
+        """Return why a trace leaves the spec; None where that is not known of such a file. Raises as a check does."""
+        if self.by_tlc or path == STDIN or is_wire(path) or is_itf(path) or logging_system(path) is not None:
+            return None
+        return known_diagnosis(path, self.switches, self.jar)
 
     # ---- The logs of nodes ----
 
@@ -274,6 +282,12 @@ class OwnTraceCheck:
         if is_open and isinstance(given, Path) and given != STDIN:
             return self.check_logs([given])
         return _hinting(with_notes(found, self.loaded.unchecked))
+
+    def diagnosis(self, path: Path) -> Diagnosis | None:
+        """Return why a trace leaves the spec; None where that is not known of such a file. Raises as a check does."""
+        if self.parsed is not None or path == STDIN or is_itf(path) or self.loaded.needs_search:
+            return None
+        return own_diagnosis(path, self.loaded)
 
     # ---- A trace, or a log whose lines have one step each in full ----
 

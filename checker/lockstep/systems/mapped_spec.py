@@ -140,10 +140,11 @@ def _leaves_open(step: StepPattern, spec: Spec) -> bool:
 class MappedSpec:
     """A spec of the reader's own, where a trace meets it.
 
-    `unchecked` names what no trace is checked for. `logs` is the spec with the mapping of its logs, if there is one;
-    `needs_search` says whether their lines leave open what happened.
+    `files` are its own; `unchecked` names what no trace is checked for. `logs` is the spec with the mapping of its
+    logs, if there is one; `needs_search` says whether their lines leave open what happened.
     """
 
+    files: SpecFiles
     system: System
     spec: Spec
     interface: Interface
@@ -170,9 +171,9 @@ def load_mapped_spec(files: SpecFiles) -> MappedSpec:
     unchecked = not_checked(spec)
     interface = replace(system.interface(spec), has_unchecked=bool(unchecked))
     if mapping is None:
-        return MappedSpec(system, spec, interface, unchecked)
+        return MappedSpec(files, system, spec, interface, unchecked)
     start = None if mapping.start is None else load_own_spec(files, system, mapping.start)
     if not spec.has_behaviour:
         raise BadInputError(f"{spec.name} has no initial predicate")
     logs = LogSpec(spec, interface, mapping, start)
-    return MappedSpec(system, spec, interface, unchecked, logs, needs_search(mapping, spec))
+    return MappedSpec(files, system, spec, interface, unchecked, logs, needs_search(mapping, spec))

@@ -37,11 +37,11 @@ def own_system(files: SpecFiles, mapping: Mapping | None = None) -> System:
     )
 
 
-def load_own_spec(files: SpecFiles, system: System, start: str | None = None) -> Spec:
+def load_own_spec(files: SpecFiles, system: System, start: str | None = None, *, has_probes: bool = False) -> Spec:
     """Compile a spec that traces are to be checked against.
 
     Arguments: `system`, made of the files; `start`, the definition that says in which states a log may begin, if these
-    are not the initial ones.
+    are not the initial ones; `has_probes`, whether its expressions are to have probes.
     `not_checked` names the parts of the cfg that no trace can be checked for.
     Raises FalseAssumptionError where its constants make an ASSUME false, and as load_spec does.
     """
@@ -52,6 +52,7 @@ def load_own_spec(files: SpecFiles, system: System, start: str | None = None) ->
         start=start,
         jar=files.jar,
         footprints=[system.observe],  # states that are alike in what it reads show the same
+        has_probes=has_probes,
     )
     compiled.refuse_false_constants()
     return compiled

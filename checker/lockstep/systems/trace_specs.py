@@ -122,18 +122,20 @@ def with_switches(header: Header, source: str, switches: Switches) -> Header:
     return msgspec.structs.replace(header, constants=_chosen(system_of(header, source), header, source, switches))
 
 
-def trace_spec(header: Header, source: str, switches: Switches | None = None, *, covers: bool = False) -> Spec:
+def trace_spec(
+    header: Header, source: str, switches: Switches | None = None, *, covers: bool = False, has_probes: bool = False
+) -> Spec:
     """Compile the spec for a trace of a system that lockstep knows.
 
     Arguments: `header` and `source` of the trace; `switches`, constants that replace the header's, as when a
     recording of the published system is held against the repaired spec; `covers`, whether the spec is to have the
-    definitions of coverage.
+    definitions of coverage; `has_probes`, whether its expressions are to have probes.
     Raises TraceError, naming the field, where the header names another spec, another set of constants, or constants
     that the spec excludes by an ASSUME;
     ToolMissing where it must be compiled anew and there is no Java; UncheckedPropertyError where a property
     would be passed over.
     """
-    return compiled(system_of(header, source), header, source, switches, covers=covers)
+    return compiled(system_of(header, source), header, source, switches, covers=covers, has_probes=has_probes)
 
 
 def compiled(
@@ -144,11 +146,22 @@ def compiled(
     jar: Path | None = None,
     *,
     covers: bool = False,
+    has_probes: bool = False,
 ) -> Spec:
-    """Compile the spec of a system for a trace; arguments (`jar`: the tla2tools) and exceptions as of trace_spec."""
+    """Compile the spec of a system for a trace; exceptions are those of trace_spec.
+
+    Arguments as of trace_spec, and `jar`, the tla2tools.
+    """
     chosen = trace_constants(system, header, source, switches)
     module = system.coverage_module if covers else system.module
-    spec = load_spec(module, system.trace_cfg, constants=chosen, footprints=system.footprints, jar=jar)
+    spec = load_spec(
+        module,
+        system.trace_cfg,
+        constants=chosen,
+        footprints=system.footprints,
+        jar=jar,
+        has_probes=has_probes,
+    )
     try:
         spec.refuse_false_constants()
     except FalseAssumptionError as error:

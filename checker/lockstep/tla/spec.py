@@ -29,6 +29,7 @@ from lockstep.tla.syntax.tree import Location
 from lockstep.tla.values.kinds import ModelValue, TlaAssertionError, TlaError, Value
 from lockstep.tla.values.name_order import NameOrder
 from lockstep.tla.values.next_state import UnassignedError
+from lockstep.tla.values.probed_values import ProbedExpression, Probes
 from lockstep.tla.values.quantifier_bounds import Hint
 from lockstep.tla.values.tlc_operators import Registers
 
@@ -94,6 +95,7 @@ class Spec:
         cfg_places: where it names the SYMMETRY and the VIEW, as LINE:COLUMN, by name.
         registers: the registers of TLCGet and TLCSet, in a search.
         has_registers: whether some formula has TLCGet or TLCSet, so that it matters when and how often it is evaluated.
+        probes: those around its expressions, if it was loaded for them.
     """
 
     def __init__(self, source: str, code: CodeType | None = None, stages: Callable[[], CodeType] | None = None) -> None:
@@ -142,6 +144,7 @@ class Spec:
         self.cfg_places: dict[str, str] = meta["cfg_places"]
         self.registers: Registers = self._module["_registers"]
         self.has_registers: bool = meta["has_registers"]
+        self.probes: Probes | None = self._module.get("_probes")
         self._params = {name: action.params for name, action in self.actions.items()}
         self._step = {name: self._module[a["step"]] for name, a in meta["actions"].items()}
         self._bound = {name: self._module[a["bound"]] for name, a in meta["actions"].items()}
@@ -379,6 +382,12 @@ class Spec:
             elif before is not None:
                 self._module[function](tracer, before, after)
         return tracer.branches()
+
+    @cached_property
+    def probed(self) -> tuple[ProbedExpression, ...]:
+        """The expressions with a probe, by the probe's number."""
+        listed = self._module.get("PROBES", ())
+        return tuple(ProbedExpression(Location(*place), kind, text, sides) for place, kind, text, sides in listed)
 
     @cached_property
     def _traced(self) -> dict[str, Any]:

@@ -110,6 +110,13 @@ class ExpressionCompiler(ExpressionWriter):
 
     def expr(self, expr: Expr, scope: Context, block: Block) -> str:
         """Compile an expression: return Python for its value, after hoisting statements into a block."""
+        if self.probes is None:
+            return self._own_expr(expr, scope, block)
+        self.probes.enter(expr)
+        return self.probes.around(expr, scope, self._own_expr(expr, scope, block))
+
+    def _own_expr(self, expr: Expr, scope: Context, block: Block) -> str:
+        """Compile an expression itself, without a probe around it."""
         if isinstance(expr, Number):
             if expr.value >= 2**31:
                 raise CompileError("a number of more than 32 bits is not supported: TLC has none", expr.loc)

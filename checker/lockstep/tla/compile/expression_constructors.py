@@ -88,11 +88,13 @@ def except_(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Bloc
         path, value = pair.args
         assert isinstance(path, Builtin)
         keys = ", ".join(writer.expr(key, scope, block) for key in path.args) + ","
-        if is_computed(writer.program, value, scope):
+        if writer.probes is None and is_computed(writer.program, value, scope):
             code = f"_put({code}, ({keys}), {writer.expr(value, scope, block)})"
             continue
         at = scope.names.fresh("at")
         update = writer.delayed(value, replace(scope, at=(*scope.at, at)), block, at, write=write)
+        if writer.probes is not None:
+            update = writer.probes.around_update(pair.loc, update)
         code = f"_except({code}, ({keys}), {update})"
     return code
 

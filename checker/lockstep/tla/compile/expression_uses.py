@@ -145,7 +145,7 @@ def defined_use(
 ) -> str:
     """Compile the use of a definition: a call of its function, or its truth where that is known by now."""
     truth = writer.program.truth(expr)
-    if truth is not None:
+    if truth is not None and writer.probes is None:
         return str(truth)
     if must_inline(writer.program, definition, expr, scope):
         return inline(writer, definition, expr, replace(scope, env={}, at=()), scope, block, lazily=lazily)

@@ -18,6 +18,7 @@ from lockstep.tla.compile.expression_context import (
     ThunkBinding,
     ValueBinding,
 )
+from lockstep.tla.compile.expression_probes import ProbeTable
 from lockstep.tla.compile.program import Program
 from lockstep.tla.compile.python_text import Block, FreshNames, python_name
 from lockstep.tla.syntax.tree import Bound, Definition, Expr, Location
@@ -44,6 +45,7 @@ class ExpressionWriter(ABC):
         slots: the same of all that a next state may hold: also the variables that only an ENABLED knows.
         write_enabled: compiles ENABLED of an action.
         is_quick: whether functions are written that take for granted what they apply; see :meth:`quickly`.
+        probes: those around expressions, where the module is to have some.
     """
 
     program: Program
@@ -53,6 +55,7 @@ class ExpressionWriter(ABC):
     conjuncts: dict[tuple[Location, str], int] = field(default_factory=dict)
     write_enabled: Callable[[Expr, Context, Block], str] | None = None
     is_quick: bool = False
+    probes: ProbeTable | None = None
 
     def __post_init__(self) -> None:
         """Reserve the names of all definitions."""
@@ -109,7 +112,7 @@ class ExpressionWriter(ABC):
             return [*states, *params], body
 
         head = Block()
-        if not definition.params and not states and not self.program.has_registers:
+        if not definition.params and not states and not self.program.has_registers and self.probes is None:
             head.emit("@_Lazy")
             with self.writing(quickly=False):
                 params, body = write()
@@ -210,7 +213,10 @@ class ExpressionWriter(ABC):
     def test(self, expr: Expr, scope: Context, block: Block) -> str:
         """Compile a formula: like :meth:`expr`, checked to be TRUE or FALSE."""
         code = self.expr(expr, scope, block)
-        return code if is_boolean(self.program, expr, scope) else f"_boolean({code})"
+        if is_boolean(self.program, expr, scope):
+            return code
+        tested = f"_boolean({code})"
+        return tested if self.probes is None else self.probes.around_test(expr, tested)
 
     def delayed(
         self,

@@ -9,6 +9,7 @@ from lockstep.tla.compile.action_quantifiers import write_loop
 from lockstep.tla.compile.action_writer import ActionWriter, Mode
 from lockstep.tla.compile.expression_compiler import ExpressionCompiler
 from lockstep.tla.compile.expression_context import Binding, Context, InlineBinding
+from lockstep.tla.compile.expression_probes import ProbeTable
 from lockstep.tla.compile.expression_writer import ExpressionWriter
 from lockstep.tla.compile.next_actions import ActionPart, Frame
 from lockstep.tla.compile.program import Program
@@ -40,6 +41,8 @@ class GeneratedModule:
         spec_hash: str,
         footprints: Iterable[str] = (),
         names: Mapping[str, int] | None = None,
+        *,
+        has_probes: bool = False,
     ) -> None:
         """Begin a module; the arguments are those of :func:`lockstep.tla.compile.module_text.generate`."""
         self.program = program
@@ -48,6 +51,8 @@ class GeneratedModule:
         self.names = dict(names or {})
         self.split: tuple[list[ActionPart], dict[int, str]] | None = None
         self.expressions: ExpressionWriter = ExpressionCompiler(program)
+        if has_probes:
+            self.expressions.probes = ProbeTable(program)
         for name in ("Next", "State"):
             self.expressions.globals.fresh(name)
         modes: tuple[Mode, ...] = ("next", "step", "init", "why", "bound")

@@ -14,11 +14,13 @@ from types import ModuleType
 from typing import Any
 
 from lockstep.tla.compile.compile_error import CompileError
+from lockstep.tla.compile.expression_probes import FORMULA, ProbeTable
 from lockstep.tla.compile.expression_writer import GeneratedFunction
 from lockstep.tla.compile.generated_module import GeneratedModule, place_of, source_text
 from lockstep.tla.compile.named_formulas import init_and_next
 from lockstep.tla.compile.program import Program
 from lockstep.tla.compile.property_functions import footprints_of, write_predicates
+from lockstep.tla.compile.spec_meta import Place
 from lockstep.tla.compile.step_functions import write_actions, write_enabled, write_init
 from lockstep.tla.compile.successor_stages import write_stages
 from lockstep.tla.syntax.tree import Location
@@ -37,6 +39,7 @@ from lockstep.tla.values import (
     logic_operators,
     next_state,
     number_operators,
+    probed_values,
     quantifier_bounds,
     sequence_operators,
     set_operators,
@@ -94,6 +97,7 @@ def assemble(module: GeneratedModule) -> str:
         "_read_json, _read_json_lines, _read_text = _files.json, _files.json_lines, _files.text\n",
         "_registers = _Registers()\n_tlc_get, _tlc_set = _registers.get, _registers.set\n",
         "_tlc_get_or_default, _tlc_get_and_set = _registers.get_or_default, _registers.get_and_set\n",
+        *_probes(module),
         *_constants(module),
         *_texts(module, fast),
         *[f"\n\n{text}" for mode in ("init", "next", "step", "bound") for text in module.entries[mode]],
@@ -106,6 +110,23 @@ def assemble(module: GeneratedModule) -> str:
         "",
     ]
     return "\n".join(parts)
+
+
+def _probes(module: GeneratedModule) -> Iterator[str]:
+    """Write the probes of a module that is to have some, with the places and texts of their expressions."""
+    probes = module.expressions.probes
+    if probes is not None:
+        yield f"PROBES = {pprint.pformat([*_probed(module, probes)], width=110, sort_dicts=False)}"
+        yield "_probes = _Probes()"
+        yield "_probe, _probe_operand, _probe_update = _probes.value, _probes.operand, _probes.update\n"
+
+
+def _probed(module: GeneratedModule, probes: ProbeTable) -> Iterator[tuple[Place, str, str, tuple[int, ...]]]:
+    """Yield the place, the kind, the text and the sides of each expression with a probe, by its number."""
+    at: dict[Location, int] = {loc: number for (loc, _), number in probes.numbers.items()}
+    for loc, kind in probes.numbers:
+        sides = tuple(at[side] for side in probes.operands.get(loc, ()) if side in at) if kind == FORMULA else ()
+        yield place_of(loc), kind, source_text(module, loc), sides
 
 
 def _constants(module: GeneratedModule) -> list[str]:
@@ -149,6 +170,7 @@ _CALLED: dict[ModuleType, Iterable[str]] = {
     equality: ("build_set", "eq"),
     frozen_values: ("frozen",),
     lazy_sets: ("member",),
+    probed_values: ("Probes",),
     **{module: module.__all__ for module in _OPERATORS},
 }
 
@@ -189,6 +211,7 @@ def generate(
     spec_hash: str = "",
     footprints: Iterable[str] = (),
     names: Mapping[str, int] | None = None,
+    has_probes: bool = False,
 ) -> str:
     """Compile a program to the text of a Python module.
 
@@ -196,6 +219,7 @@ def generate(
         sources: the text of each module of the project, by name.
         footprints: definitions whose footprints are asked for; one that is not there has none.
         names: the numbers by which strings and model values are ordered, see :mod:`lockstep.tla.syntax.interning`.
+        has_probes: whether expressions are to have probes, see :mod:`lockstep.tla.values.probed_values`.
 
     Returns:
         The Python source.
@@ -203,7 +227,7 @@ def generate(
     Raises:
         CompileError: if something needed is outside the supported language.
     """
-    module = GeneratedModule(program, sources, spec_hash, footprints, names)
+    module = GeneratedModule(program, sources, spec_hash, footprints, names, has_probes=has_probes)
     module.expressions.write_enabled = partial(write_enabled, module)
     init, nxt = init_and_next(program)
     module.meta["footprints"] = dict(footprints_of(module))

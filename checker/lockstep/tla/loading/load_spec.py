@@ -39,6 +39,7 @@ def load_spec(
     start: str | None = None,
     java: str | None = None,
     jar: str | Path | None = None,
+    has_probes: bool = False,
 ) -> Spec:
     """Load a specification: from the cache, or by SANY and the compiler.
 
@@ -50,6 +51,7 @@ def load_spec(
         footprints: the definitions, where there are such, that :meth:`Spec.footprint` knows.
         start: the definition of the states to begin in, if these are not the initial ones.
         jar: ``tla2tools.jar``; a spec that another jar parsed is not taken from the cache.
+        has_probes: whether its expressions are to have probes, see :mod:`lockstep.tla.values.probed_values`.
 
     Returns:
         The specification. Once cached, loading it needs no Java.
@@ -70,7 +72,7 @@ def load_spec(
     cfg.start = start
     modules = project_modules(root, directories)
     wanted = sorted(footprints)
-    spec_hash = _hash(modules, root.stem, cfg_text, given, (wanted, start))
+    spec_hash = _hash(modules, root.stem, cfg_text, given, (wanted, start, has_probes))
     cached = _cache_file(cache_dir, root.stem, spec_hash, None if jar is None else Path(jar))
     if (known := _cached(cached)) is not None:
         known.cfg_file = cfg.file
@@ -83,7 +85,9 @@ def load_spec(
             program = program_of(tree, cfg)
             if cfg_path is not None:
                 program.refuse_unvalued()
-            source = generate(program, modules, spec_hash=spec_hash, footprints=wanted, names=names)
+            source = generate(
+                program, modules, spec_hash=spec_hash, footprints=wanted, names=names, has_probes=has_probes
+            )
     except (CompileError, sany.SanyError) as error:
         raise _of_pluscal(error, root, modules[root.stem]) from error
     write_cached(cached, source.encode())

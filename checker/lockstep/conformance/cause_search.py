@@ -1,0 +1,258 @@
+"""The search for the causes of a deviation: one thing is changed, and the trace leaves the spec later, or not at all.
+
+Changed is the outcome of an expression of the spec, in one step of the deviation's past or, of a flaw's switch, in all
+of them; or the trace, in which the line shows something else, is too much, or follows a step that is missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+
+from lockstep.base.deadline import Deadline
+from lockstep.conformance.changed_steps import KINDS, ChangedSteps
+from lockstep.conformance.deviation import MAX_EVENTS, Deviation
+from lockstep.conformance.diagnosis import DeviationCause
+from lockstep.tla.state import State
+from lockstep.tla.values.kinds import TlaError, Value, format_value
+from lockstep.tla.values.probed_values import OtherOutcome, ProbedExpression
+
+#: How much a number is changed at most, in the step at which the trace leaves the spec; in earlier ones by one.
+MAX_DIFFERENCE = 4
+
+#: The last steps of a deviation's past in which other outcomes are tried.
+MAX_STEPS_BACK = 12
+
+#: The events that must agree after a line for the line alone to be wrong.
+MIN_LATER = 5
+
+#: The steps of each action that are put before a line.
+MAX_STEPS = 200
+
+#: The text of a value in a cause is cut at this length.
+MAX_VALUE = 120
+
+
+@dataclass(slots=True)
+class CauseSearch:
+    """The search for causes of one deviation, until its deadline; `notes` say what was not tried.
+
+    `steps` are those of the trace's check. `flaws` are the strings that stand for flaws in the spec's constant sets;
+    `common` are modules that many specs share, whose expressions are the last to be blamed.
+    """
+
+    deviation: Deviation
+    steps: ChangedSteps
+    deadline: Deadline
+    flaws: frozenset[str] = frozenset()
+    common: frozenset[str] = frozenset()
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Note what is not looked at."""
+        if not self.deviation.is_whole:
+            self.notes.append(f"only the last {MAX_EVENTS:,} events were looked at")
+
+    # ---- Flaws ----
+
+    def flaw_sets(self) -> list[tuple[frozenset[str], int]]:
+        """Return the flaws whose switches, set the other way, let the trace go on, with how far; else pairs of them.
+
+        Only what some step evaluates is tried: another switch changes nothing.
+        """
+        evaluated = {frozenset[str](): self._taken_with(frozenset())[1]}
+        for size in (1, 2):
+            found: dict[frozenset[str], int] = {}
+            for chosen in [one | {name} for one, names in evaluated.items() for name in sorted(names - one)]:
+                if len(chosen) != size or chosen in evaluated:
+                    continue
+                if self.deadline.is_over():
+                    self.notes.append(f"the time was over before all {'flaws' if size == 1 else 'pairs of flaws'}")
+                    break
+                count, evaluated[chosen] = self._taken_with(chosen)
+                if count:
+                    found[chosen] = count
+            if found:
+                return sorted(found.items(), key=lambda each: (-each[1], sorted(each[0])))
+        return []
+
+    def _taken_with(self, flaws: frozenset[str]) -> tuple[int, frozenset[str]]:
+        """Return how many events from the deviation on are allowed with some switches set the other way.
+
+        Returns the flaws, too, whose switches some step evaluates up to where the trace leaves the spec.
+        """
+        switches, state, count, seen = self.steps.switches, self.deviation.states[0], 0, set[int]()
+        outcomes = [OtherOutcome(number) for number, name in switches.items() if name in flaws]
+        for line, event in [*self.deviation.events, *self.deviation.later]:
+            if not self.steps.check.reading.is_observation(event):
+                after = self.steps.take_as_seen(state, line, event, *outcomes)
+                seen |= self.steps.seen.keys() & switches.keys()
+                if after is None:
+                    break
+                state = after
+            count += 1
+        return max(0, count - self.deviation.last), self.flaws & {switches[number] for number in seen}
+
+    # ---- Expressions ----
+
+    def decisions(self, past: Iterable[int]) -> list[DeviationCause]:
+        """Return the expressions that decide the deviation, in the last of the steps in which there are such.
+
+        The likeliest comes first: with it the spec allows most of the trace; a condition is likelier than an update,
+        and that than a number; one that is evaluated first, and once, likelier than others.
+        """
+        places = sorted(past, reverse=True)
+        for place in places[:MAX_STEPS_BACK]:
+            if found := self._decisions_at(place):
+                return found
+            if self.deadline.is_over():
+                return []
+        if len(places) > MAX_STEPS_BACK:
+            line, _ = self.deviation.events[places[MAX_STEPS_BACK]]
+            self.notes.append(f"no other outcome was tried in steps up to line {line}")
+        return []
+
+    def _decisions_at(self, place: int) -> list[DeviationCause]:
+        (line, event), state = self.deviation.events[place], self.deviation.states[place]
+        if self.steps.check.reading.is_observation(event):
+            return []
+        self.steps.take(state, line, event)
+        seen, is_last = self.steps.seen, place == self.deviation.last
+        usual = None if is_last else self.deviation.states[place + 1]
+        rest = [*self.deviation.events[place + 1 :], *self.deviation.later]
+        found: dict[int, tuple[tuple[object, ...], DeviationCause]] = {}
+        for order, outcome in enumerate(self.steps.outcomes(seen, MAX_DIFFERENCE if is_last else 1)):
+            if self.deadline.is_over():
+                self.notes.append(f"the time was over before all expressions of line {line} were tried")
+                break
+            after = self.steps.take_as_seen(state, line, event, outcome)
+            if after is None or after == usual:
+                continue
+            accepts = place + 1 + self.steps.count_accepted(after, rest, outcome) - self.deviation.last
+            if accepts < 1:
+                continue
+            probed, values = self.steps.probed.probed[outcome.number], seen[outcome.number]
+            rank = (-accepts, *self._rank_of(probed), outcome.nth != 0, len(values), order)
+            if outcome.number not in found or rank < found[outcome.number][0]:
+                found[outcome.number] = rank, self._decision(probed, outcome, seen, place, accepts)
+        return [cause for _, cause in sorted(found.values(), key=lambda each: each[0])]
+
+    def _rank_of(self, probed: ProbedExpression) -> tuple[bool, int, bool]:
+        """Return the rank of an expression's kind: the likelier to be what differs, the lower.
+
+        What a system sends is an update of the network, by a module that many specs share.
+        """
+        is_common = probed.loc.module in self.common
+        kinds = ("update", "formula", "number") if is_common else KINDS
+        return is_common, kinds.index(probed.kind), probed.text.isdigit()
+
+    def _decision(
+        self,
+        probed: ProbedExpression,
+        outcome: OtherOutcome,
+        seen: Mapping[int, Sequence[Value]],
+        place: int,
+        accepts: int,
+    ) -> DeviationCause:
+        at, values = max(0, outcome.nth - 1), seen[outcome.number]
+        return self.cause(
+            probed.kind,
+            " ".join(probed.text.split()),
+            place,
+            accepts,
+            at=str(probed.loc),
+            came_to="" if probed.kind == "update" or at >= len(values) else _short(values[at]),
+            would_be=_short(values[at] + outcome.by) if probed.kind == "number" and at < len(values) else "",
+            sides=tuple(_short(seen[side][at]) for side in probed.sides if at < len(seen.get(side, ()))),
+        )
+
+    def update_of(self, path: str) -> DeviationCause | None:
+        """Return the update that gives a field which the trace shows otherwise, in the step itself; None without one.
+
+        Arguments: `path`, of the field, as in `a.n1.b`; the last update that names the most parts of it counts.
+        """
+        line, event = self.deviation.events[-1]
+        if self.steps.check.reading.is_observation(event):
+            return None
+        self.steps.take(self.deviation.states[-1], line, event)
+        parts, best, named = set(re.split(r"[.\[]", path)), None, 0
+        for number in self.steps.seen:
+            probed = self.steps.probed.probed[number]
+            target = set(re.findall(r"\w+", probed.text.partition(" = ")[0])) if probed.kind == "update" else set()
+            if target & parts and len(target & parts) >= named:
+                best, named = probed, len(target & parts)
+        if best is None:
+            return None
+        text = " ".join(best.text.split())
+        return self.cause("rule", text, self.deviation.last, 0, at=str(best.loc))
+
+    # ---- The trace ----
+
+    def other_lines(self) -> Iterator[DeviationCause]:
+        """Yield the changes of the trace with which it goes on: of the line, without it, or with a step before it."""
+        line, event = self.deviation.events[-1]
+        state, later, last = self.deviation.states[-1], self.deviation.later, self.deviation.last
+        if len(later) < MIN_LATER:  # nothing could show that they are wrong
+            return
+        after = self.steps.plain(state, line, event)
+        if after is not None and (count := self.steps.count_accepted(after, later)) >= MIN_LATER:
+            yield self.cause("value", "", last, 1 + count)
+        if (count := self.steps.count_accepted(state, later)) >= MIN_LATER:
+            yield self.cause("event", "", last, 1 + count)
+        for step, before in self._steps_before(state):
+            if (count := self.steps.count_accepted(before, [(line, event), *later])) > MIN_LATER:
+                yield self.cause("step", step, last, count)
+
+    def _steps_before(self, state: State) -> Iterator[tuple[str, State]]:
+        """Yield steps of every action, of each up to where its arguments have no list, and the states after them."""
+        spec = self.steps.check.spec
+        for action in spec.actions:
+            with suppress(TlaError):
+                for args in islice(spec.arguments(state, action), MAX_STEPS):
+                    if self.deadline.is_over():
+                        self.notes.append("the time was over before all steps that may be missing were tried")
+                        return
+                    shown = ", ".join(f"{name} = {_short(value)}" for name, value in args.items())
+                    for after in spec.steps(state, action, args):
+                        yield f"{action}({shown})", after
+
+    # ---- What was found ----
+
+    def cause(
+        self,
+        kind: str,
+        what: str,
+        place: int,
+        accepts: int,
+        *,
+        at: str = "",
+        came_to: str = "",
+        would_be: str = "",
+        sides: tuple[str, ...] = (),
+    ) -> DeviationCause:
+        """Return a cause that matters at the event of a place; the arguments are its attributes."""
+        line, event = self.deviation.events[place]
+        is_all = accepts == 1 + len(self.deviation.later)
+        return DeviationCause(
+            kind=kind,
+            what=what,
+            line=line,
+            action=event.action,
+            node=event.node,
+            accepts=accepts,
+            whole=is_all and self.deviation.has_all,
+            at_least=is_all and not self.deviation.has_all,
+            place=at,
+            came_to=came_to,
+            would_be=would_be,
+            sides=sides,
+            reference=self.steps.check.interface.locate(event.action),
+        )
+
+
+def _short(value: Value) -> str:
+    text = format_value(value)
+    return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 4]} ..."

@@ -1,0 +1,83 @@
+"""A trace up to the event at which it leaves the spec, with the states before its last events."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from lockstep.conformance.causal_past import PlacedEvent, causes, closure
+from lockstep.conformance.run_search import CandidateRun
+from lockstep.conformance.trace_check import Events, TraceCheck
+from lockstep.tla.state import State
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Event
+
+#: The last events up to a deviation that are kept, and those after it.
+MAX_EVENTS, MAX_LATER = 1000, 100
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A trace up to where it leaves the spec.
+
+    `events` are the last ones with their lines, that at which it leaves the spec the last; `states` are those before
+    each; `later` are the events after it, all of them if `has_all`. `is_whole`: no event before `events` is left out.
+    `differing` is the first field that the trace shows otherwise than the spec; empty where it is something else.
+    """
+
+    events: tuple[tuple[int, Event], ...]
+    states: tuple[State, ...]
+    later: tuple[tuple[int, Event], ...]
+    has_all: bool
+    is_whole: bool
+    differing: str
+
+    @property
+    def last(self) -> int:
+        """The place among the events at which the trace leaves the spec."""
+        return len(self.events) - 1
+
+    @property
+    def line(self) -> int:
+        """The line at which the trace leaves the spec."""
+        return self.events[-1][0]
+
+    def past(self, check: TraceCheck) -> list[int]:
+        """Return the places of the events that happened before the deviation, and its own, in their order."""
+        placed = [PlacedEvent(place, line, event) for place, (line, event) in enumerate(self.events)]
+        direct = causes(CandidateRun(tuple(placed), self.states, ()), check)
+        return sorted(closure(self.last, direct))
+
+
+def find_deviation(trace: Events, check: TraceCheck) -> Deviation | None:
+    """Take a trace's events up to the one at which it leaves the spec; None where it does not.
+
+    Raises TraceError where it is malformed before that.
+    """
+    events: deque[tuple[int, Event]] = deque(maxlen=MAX_EVENTS)
+    states: deque[State] = deque(maxlen=MAX_EVENTS)
+    state, rest = check.initial(), iter(trace)
+    for count, (line, event) in enumerate(rest, start=1):
+        events.append((line, event))
+        states.append(state)
+        after = check.advance(state, line, event)
+        if after is None:
+            found = check.result.findings.pop()
+            later, has_all = _later(rest)
+            differing = found.name if found.kind == "shows" else ""
+            return Deviation(tuple(events), tuple(states), later, has_all, count == len(events), differing)
+        state = after
+    return None
+
+
+def _later(rest: Iterator[tuple[int, Event]]) -> tuple[tuple[tuple[int, Event], ...], bool]:
+    """Return some events after a deviation, up to where the trace can be read, and whether these are all."""
+    found: list[tuple[int, Event]] = []
+    try:
+        for each in islice(rest, MAX_LATER):
+            found.append(each)
+        return tuple(found), next(rest, None) is None
+    except TraceError:
+        return tuple(found), False

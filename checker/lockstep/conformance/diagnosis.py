@@ -1,0 +1,59 @@
+"""The diagnosis of a trace that leaves the spec: what would have let it go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class DeviationCause:
+    """A change that lets a trace go on past the line at which it leaves the spec.
+
+    Attributes:
+        kind: "flaws" (the named switches of the spec are set the other way), "formula", "number" or "update" (an
+            expression of the spec comes to something else in that step, and where it explains later ones, too; an
+            update is left out), "value" (the line shows or sends something else than the spec, and later lines agree),
+            "event" (the line is left out), "step" (a step of the spec stands before the line, and the trace does not
+            have it), or "rule" (no change was found, and this update gives what the trace shows otherwise).
+        what: the flaws, the expression's text, or the step.
+        place: that of the expression, as MODULE.tla:LINE:COLUMN.
+        came_to: what the expression came to, and `would_be`, of a number, what it would have to be.
+        sides: what both sides of a comparison came to.
+        line: the line of the event at which it matters.
+        action: that event's action.
+        node: its node.
+        reference: the place of that action in the reference, if there is one.
+        accepts: the number of events from the line on that the spec then allows; `whole`: these are all that there are;
+            `at_least`: no more were looked at.
+    """
+
+    kind: str
+    what: str
+    line: int
+    action: str
+    node: str
+    accepts: int
+    whole: bool
+    at_least: bool = False
+    place: str = ""
+    came_to: str = ""
+    would_be: str = ""
+    sides: tuple[str, ...] = ()
+    reference: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The causes of a deviation, and its past.
+
+    Attributes:
+        causes: the changes that let the trace go on, those that explain most, the likeliest first.
+        past: the lines of the events that happened before the deviation, by messages and within nodes, and it itself.
+        events: the number of events up to the deviation that were looked at.
+        notes: what was not tried, and why.
+    """
+
+    causes: tuple[DeviationCause, ...]
+    past: tuple[int, ...]
+    events: int
+    notes: tuple[str, ...] = ()

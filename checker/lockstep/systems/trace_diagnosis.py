@@ -1,0 +1,143 @@
+"""The diagnosis of a trace file that leaves its spec."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from lockstep.base.deadline import Deadline
+from lockstep.base.errors import GaveUpError
+from lockstep.base.package_data import common_dir
+from lockstep.base.progress import silent
+from lockstep.conformance.cause_search import CauseSearch
+from lockstep.conformance.changed_steps import ChangedSteps
+from lockstep.conformance.deviation import find_deviation
+from lockstep.conformance.diagnosis import DeviationCause, Diagnosis
+from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.trace_check import Events, TraceCheck
+from lockstep.systems.mapped_spec import MappedSpec
+from lockstep.systems.own_traces import load_own_spec
+from lockstep.systems.own_traces import opened as opened_own
+from lockstep.systems.system import Choice, System
+from lockstep.systems.trace_files import open_or_import, watched
+from lockstep.systems.trace_specs import Switches, compiled, expanded, system_of
+from lockstep.tla.spec import Spec
+from lockstep.trace.trace_reader import Trace
+
+#: The time that one diagnosis may take, in seconds, and the causes that it names.
+DIAGNOSIS_SECONDS, MAX_CAUSES = 20.0, 3
+
+#: The values of a switch of a flaw.
+_PUBLISHED, _REPAIRED = "published", "repaired"
+
+#: Returns whether the spec with some flaws set the other way allows a trace past a line.
+_Confirm = Callable[[frozenset[str], int], bool]
+
+
+def known_diagnosis(path: Path, switches: Switches, jar: Path | None = None) -> Diagnosis | None:
+    """Return why a trace, or a recording, of a system that lockstep knows leaves the spec; None where it does not.
+
+    Arguments: `switches`, constants that replace the header's; `jar`, the tla2tools that the spec is parsed with.
+    Raises as the check of the trace does.
+    """
+    trace = _opened(path)
+    system, header = system_of(trace.header, trace.source), trace.header
+    assert system.constants is not None
+    chosen = {**system.constants.defaults, **header.constants, **expanded(system.constants, switches)}
+    flaws = {name: value for name, value in chosen.items() if _is_flaw(system, name)}
+
+    def confirm(others: frozenset[str], line: int) -> bool:
+        turned = {name: _PUBLISHED if flaws[name] == _REPAIRED else _REPAIRED for name in others}
+        spec = compiled(system, header, trace.source, chosen | turned, jar)
+        again = _opened(path)
+        found = find_deviation(again, TraceCheck(again, spec, system.interface(spec)))
+        return found is None or found.line > line
+
+    spec = compiled(system, header, trace.source, switches, jar)
+
+    def probed() -> Spec:
+        return compiled(system, header, trace.source, switches, jar, has_probes=True)
+
+    return _diagnosis(trace, spec, system.interface(spec), probed, flaws, confirm)
+
+
+def _is_flaw(system: System, name: str) -> bool:
+    allowed = () if system.constants is None else system.constants.allowed.get(name, ())
+    return set(allowed) == {_PUBLISHED, _REPAIRED}
+
+
+def _opened(path: Path) -> Trace:
+    return open_or_import(path, silent)[0]
+
+
+def own_diagnosis(path: Path, loaded: MappedSpec) -> Diagnosis | None:
+    """Return why a trace of a spec of the reader's own leaves it, or a log whose lines are steps; None if it does not.
+
+    Raises as the check of the trace does.
+    """
+    events = opened_own(path, str(path), loaded.spec, loaded.mapping)
+
+    def probed() -> Spec:
+        return load_own_spec(loaded.files, loaded.system, has_probes=True)
+
+    return _diagnosis(events, loaded.spec, loaded.interface, probed, {}, lambda _, __: False)
+
+
+def _diagnosis(
+    trace: Events,
+    spec: Spec,
+    interface: Interface,
+    probed: Callable[[], Spec],
+    flaws: Mapping[str, Choice],
+    confirm: _Confirm,
+) -> Diagnosis | None:
+    deadline = Deadline(DIAGNOSIS_SECONDS)
+    check = TraceCheck(trace, spec, interface)
+    try:
+        deviation = find_deviation(watched(trace, None, silent, deadline), check)
+    except GaveUpError:
+        return Diagnosis((), (), 0, ("the time was over before the line was reached again",))
+    if deviation is None:
+        return None
+    common = frozenset(path.stem for path in common_dir().glob("*.tla"))
+    search = CauseSearch(deviation, ChangedSteps(check, probed()), deadline, frozenset(flaws), common)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of the spec were shown by the check
+        past = deviation.past(check)
+        causes = [*_flaws(search, flaws, confirm), *search.decisions(past), *search.other_lines()]
+        if not causes and (rule := search.update_of(deviation.differing)) is not None:
+            causes.append(rule)
+    lines = tuple(deviation.events[place][0] for place in past)
+    return Diagnosis(_first(causes), lines, len(deviation.events), tuple(search.notes))
+
+
+def _flaws(search: CauseSearch, flaws: Mapping[str, Choice], confirm: _Confirm) -> list[DeviationCause]:
+    found = []
+    for names, accepts in search.flaw_sets()[:MAX_CAUSES]:
+        if confirm(names, search.deviation.line):
+            what = ", ".join(
+                f"{name}={_PUBLISHED if flaws[name] == _REPAIRED else _REPAIRED}" for name in sorted(names)
+            )
+            found.append(search.cause("flaws", what, search.deviation.last, accepts))
+    return found
+
+
+#: The kinds of causes, the likeliest first where several explain as much.
+_ORDER = ("flaws", "formula", "update", "value", "step", "event", "number", "rule")
+
+
+def _first(causes: list[DeviationCause]) -> tuple[DeviationCause, ...]:
+    """Return the likeliest causes: the flaws that explain most, and of each other kind one that explains as much."""
+    flaws = _explaining_most([cause for cause in causes if cause.kind == "flaws"], 0)
+    least = max((cause.accepts for cause in flaws), default=0)
+    others = _explaining_most([cause for cause in causes if cause.kind != "flaws"], least)
+    kinds: dict[str, DeviationCause] = {}
+    for cause in sorted(others, key=lambda cause: _ORDER.index(cause.kind)):
+        kinds.setdefault(cause.kind, cause)
+    return (*flaws, *kinds.values())[:MAX_CAUSES]
+
+
+def _explaining_most(causes: list[DeviationCause], least: int) -> list[DeviationCause]:
+    most = max((cause.accepts for cause in causes), default=0)
+    return [cause for cause in causes if cause.accepts == most >= least]

@@ -1,0 +1,104 @@
+"""Probes of a compiled spec: what its expressions come to in a step, and another outcome in their place.
+
+A probe stands around an expression: a formula, whose other outcome is the opposite; a number, whose others are one more
+and one less; an update of EXCEPT, whose other outcome is that it is left out; or a side of a comparison, which is only
+noted. Probes are only in specs that were loaded for them, and do nothing but during a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from lockstep.tla.syntax.tree import Location
+from lockstep.tla.values.kinds import Value
+
+__all__ = ["OtherOutcome", "ProbedExpression", "Probes"]
+
+#: The evaluations of one expression in one step whose values are kept; later ones are counted.
+MAX_EVALUATIONS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ProbedExpression:
+    """An expression with a probe.
+
+    Attributes:
+        loc: its place.
+        kind: "formula", "number", "update" or "operand".
+        text: its text.
+        sides: the numbers of the probes of both sides, if it is a comparison.
+    """
+
+    loc: Location
+    kind: str
+    text: str
+    sides: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OtherOutcome:
+    """Another outcome of an expression.
+
+    Attributes:
+        number: that of its probe.
+        by: how much a number differs; 0 for the opposite of a formula, or for an update that is left out.
+        nth: which of its evaluations in a step has that outcome, from 1; 0 for all of them.
+    """
+
+    number: int
+    by: int = 0
+    nth: int = 0
+
+
+class Probes:
+    """The probes of one spec: `seen` has what each came to in the last step, in the order of first evaluation."""
+
+    def __init__(self) -> None:
+        self.seen: dict[int, list[Value]] = {}
+        self._counts: dict[int, int] = {}
+        self._others: dict[int, OtherOutcome] = {}
+        self._listening = False
+
+    def begin(self, *outcomes: OtherOutcome) -> None:
+        """Begin a step, with other outcomes of some expressions."""
+        self.seen, self._counts = {}, {}
+        self._others, self._listening = {each.number: each for each in outcomes}, True
+
+    def end(self) -> None:
+        """End the step: from here on every expression has its own outcome, and is not noted."""
+        self._others, self._listening = {}, False
+
+    def value(self, number: int, value: Value) -> Value:
+        """Note what a formula or number came to; return it, or its other outcome."""
+        if not self._listening:
+            return value
+        other = self._evaluated(number, value)
+        if other is None:
+            return value
+        return not value if isinstance(value, bool) else value + other.by
+
+    def operand(self, number: int, value: Value) -> Value:
+        """Note what a side of a comparison came to; return it."""
+        if self._listening:
+            self._evaluated(number, value)
+        return value
+
+    def update(self, number: int, of: Callable[[Any], Value]) -> Callable[[Any], Value]:
+        """Return an update of EXCEPT with what it gives noted; left out, it gives what was there."""
+
+        def updated(at: Any) -> Value:
+            value = of(at)
+            return value if not self._listening or self._evaluated(number, value) is None else at
+
+        return updated
+
+    def _evaluated(self, number: int, value: Value) -> OtherOutcome | None:
+        """Note an evaluation; return the other outcome that this one has, if any."""
+        nth = self._counts[number] = self._counts.get(number, 0) + 1
+        noted = self.seen.setdefault(number, [])
+        if nth <= MAX_EVALUATIONS:
+            noted.append(value)
+        other = self._others.get(number)
+        return other if other is not None and other.nth in (0, nth) else None

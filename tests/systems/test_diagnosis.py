@@ -1,0 +1,255 @@
+"""The causes of a deviation: known ones are planted, and are named first."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from lockstep.base.deadline import Deadline
+from lockstep.conformance.cause_search import CauseSearch
+from lockstep.conformance.changed_steps import ChangedSteps
+from lockstep.conformance.deviation import find_deviation
+from lockstep.conformance.diagnosis import Diagnosis
+from lockstep.conformance.trace_check import TraceCheck
+from lockstep.systems.dledger import DLEDGER
+from lockstep.systems.registry import simulators
+from lockstep.systems.trace_diagnosis import known_diagnosis
+from lockstep.systems.trace_specs import trace_spec
+from lockstep.trace.trace_format import Event, Header, write_trace
+from lockstep.trace.trace_reader import read_trace
+from tests.scripts.counterexamples.tool import counterexamples
+from tests.support.programs.lockstep_command import lockstep
+from tests.support.sampling import sampled
+from tests.support.systems.mutants import Reference, planted
+from tests.support.systems.simulated_traces import simulated
+
+ROWS = {row.switch: row for row in counterexamples()}
+#: Flaws whose counterexamples have others, too: with all repaired, one of these is met first, or it takes both.
+TOGETHER = {
+    "CommitPastEnd": {"CommitPastEnd", "LateTruncate"},
+    "RepeatedPush": {"AsyncFlush"},
+    "ReapedInstall": {"ReapedInstall", "StaleInstall"},
+}
+REPAIRED = {"repaired": True}
+
+LOCK_SERVICE = Path(__file__).parents[2] / "docs" / "lock_service"
+
+
+def diagnosed(path: Path, **switches: bool) -> Diagnosis:
+    """Return the diagnosis of a trace that leaves its spec."""
+    found = known_diagnosis(path, switches)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def run() -> tuple[Header, Sequence[Event]]:
+    """A cluster whose trace holds."""
+    return simulated()
+
+
+def written(path: Path, header: Header, events: Sequence[Event]) -> Path:
+    """Write events as a trace, numbered anew; return its file."""
+    numbered = [msgspec.structs.replace(event, seq=seq) for seq, event in enumerate(events)]
+    write_trace(path, header, numbered)
+    return path
+
+
+# ---- Flaws ----
+
+
+@pytest.mark.parametrize("switch", sampled(ROWS, ("PriorTermCommit", "ReapedInstall", "EvenQuorum", "TruncatedTail")))
+def test_the_flaw_of_a_counterexample_is_named_first(switch: str) -> None:
+    first = diagnosed(ROWS[switch].path, **REPAIRED).causes[0]
+    assert first.kind == "flaws"
+    names = {each.removesuffix("=published") for each in first.what.split(", ")}
+    assert names == TOGETHER.get(switch, {switch})
+
+
+def test_a_flaw_that_a_trace_lacks_is_named_as_repaired(tmp_path: Path) -> None:
+    """A repaired system's trace, held against the published spec: the quorum's entries wait for the own term."""
+    trace = read_trace(ROWS["PriorTermCommit"].path)
+    events = [event for _, event in trace]
+    at = next(n for n, event in enumerate(events) if event.action == "QuorumAckChecker" and n + 2 == 30)
+    shown = {**events[at].shows, "committedIndex": -1, "lastQuorumIndex": -1}
+    events = [*events[:at], msgspec.structs.replace(events[at], shows=shown)]
+    first = diagnosed(written(tmp_path / "t.ndjson", trace.header, events)).causes[0]
+    assert (first.kind, first.what, first.whole) == ("flaws", "PriorTermCommit=repaired", True)
+
+
+def test_the_rule_that_decided_before_the_deviation_is_named_with_its_step(tmp_path: Path) -> None:
+    """The recorded figure 8: the index is read in one step, and acted on in another."""
+    trace = tmp_path / "figure8.trace.ndjson"
+    source = Path(__file__).parents[2] / "traces" / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson"
+    assert lockstep("import", source, "-o", trace, cwd=tmp_path).returncode == 0
+    found = diagnosed(trace, **REPAIRED)
+    flaw, rule = found.causes
+    assert (flaw.what, flaw.line) == ("PriorTermCommit=published", 202)
+    assert (rule.kind, rule.what) == ("formula", "TermAt(state.log, index) = state.currTerm")
+    assert (rule.line, rule.action, rule.node, rule.sides) == (201, "QuorumAckChecker", "n0", ("1", "4"))
+    assert rule.place.startswith("Commit.tla:")
+    assert 201 in found.past
+    assert found.past[-1] == 202
+    assert set(found.past) < set(range(2, 203))
+
+
+# ---- A reference with a mistake ----
+
+
+@pytest.mark.parametrize(
+    ("system", "mistake", "plan", "action", "definition"),
+    [
+        (
+            "dledger",
+            (
+                "_is_next",
+                "self._handles(m, PushType.APPEND) and m.index == self.ledger_store.end_index + 1",
+                "self._handles(m, PushType.APPEND)",
+            ),
+            "published",
+            "HandleDoAppend",
+            "AppendsNext",
+        ),
+        ("hashicorp", ("is_verified", "1", "0"), "raft_whole_published", "HandleInstallSnapshotResponse", "IsVerified"),
+    ],
+)
+def test_the_rule_that_a_reference_mistakes_is_named(
+    tmp_path: Path, system: str, mistake: tuple[str, str, str], plan: str, action: str, definition: str
+) -> None:
+    reference = reference_of(system)
+    _, simulator = simulators()[plan]
+    with planted(reference.the(*mistake)):
+        header, events = simulator.cluster(plan, 1, 300)
+        path = written(tmp_path / "t.ndjson", header, list(events))
+    first = diagnosed(path).causes[0]
+    loc = trace_spec(header, plan).definitions[definition]
+    assert (first.action, first.kind) == (action, "formula")
+    module, line, _ = first.place.replace(".tla", "").split(":")
+    assert (module, int(line) in range(loc.line, loc.end_line + 1)) == (loc.module, True)
+
+
+def reference_of(system: str) -> Reference:
+    """Return the reference of a system, with its mutants."""
+    found: Reference = import_module(f"tests.support.systems.{system}_mutants").REFERENCE
+    return found
+
+
+# ---- A trace with a lie ----
+
+
+def test_a_line_that_alone_is_wrong_is_named(tmp_path: Path, run: tuple[Header, Sequence[Event]]) -> None:
+    header, events = run
+    lied = msgspec.structs.replace(events[9], shows={**events[9].shows, "currTerm": 77})
+    found = diagnosed(written(tmp_path / "t.ndjson", header, [*events[:9], lied, *events[10:]]))
+    assert [(each.kind, each.line) for each in found.causes] == [("value", 11)]
+    assert found.causes[0].accepts > 5
+
+
+def test_an_event_that_is_twice_in_a_trace_is_named(tmp_path: Path, run: tuple[Header, Sequence[Event]]) -> None:
+    header, events = run
+    at = next(n for n, event in enumerate(events) if event.action == "AppendAsLeader")
+    twice = [*events[: at + 1], events[at], *events[at + 1 :]]
+    found = diagnosed(written(tmp_path / "t.ndjson", header, twice))
+    assert "event" in [each.kind for each in found.causes]
+
+
+def test_a_step_that_a_trace_lacks_is_named(tmp_path: Path, run: tuple[Header, Sequence[Event]]) -> None:
+    header, events = run
+    at = next(n for n, event in enumerate(events) if event.action == "DoAppend")
+    found = diagnosed(written(tmp_path / "t.ndjson", header, [*events[:at], *events[at + 1 :]]))
+    (step,) = (each for each in found.causes if each.kind == "step")
+    assert step.what.startswith("DoAppend(")
+
+
+def test_nothing_is_blamed_on_the_line_where_nothing_follows_that_could_show_it(
+    tmp_path: Path, run: tuple[Header, Sequence[Event]]
+) -> None:
+    header, events = run
+    lied = msgspec.structs.replace(events[9], shows={**events[9].shows, "currTerm": 77})
+    found = diagnosed(written(tmp_path / "t.ndjson", header, [*events[:9], lied]))
+    assert [each.kind for each in found.causes if each.kind in ("value", "event", "step")] == []
+
+
+def test_a_trace_that_holds_has_no_diagnosis(tmp_path: Path, run: tuple[Header, Sequence[Event]]) -> None:
+    header, events = run
+    assert known_diagnosis(written(tmp_path / "t.ndjson", header, events), {}) is None
+
+
+# ---- What is not tried is said ----
+
+
+def test_a_search_whose_time_is_over_says_so() -> None:
+    row = ROWS["PriorTermCommit"]
+    trace = read_trace(row.path)
+    spec = trace_spec(trace.header, "t", REPAIRED)
+    check = TraceCheck(trace, spec, DLEDGER.interface(spec))
+    deviation = find_deviation(trace, check)
+    assert deviation is not None
+    probed = trace_spec(trace.header, "t", REPAIRED, has_probes=True)
+    search = CauseSearch(deviation, ChangedSteps(check, probed), Deadline(0.0), frozenset({row.switch}))
+    assert search.flaw_sets() == []
+    assert search.decisions(deviation.past(check)) == []
+    assert [note for note in search.notes if "time was over" in note] == search.notes != []
+
+
+# ---- What the command prints ----
+
+
+def test_a_check_prints_the_cause_and_can_leave_it_out(tmp_path: Path) -> None:
+    trace = ROWS["EvenQuorum"].path
+    with_it = lockstep("check", "--switch", "repaired", trace, cwd=tmp_path).stdout
+    without = lockstep("check", "--no-diagnosis", "--switch", "repaired", trace, cwd=tmp_path).stdout
+    added = [line for line in with_it.splitlines() if line not in without.splitlines()]
+    assert added[0] == "    cause      EvenQuorum=published: the spec with it allows the rest of the trace"
+    assert [line.split()[0] for line in added] == ["cause", "or", "past"]
+
+
+def test_json_has_the_diagnosis(tmp_path: Path) -> None:
+    command = ("check", "--format", "json", "--switch", "repaired", ROWS["EvenQuorum"].path)
+    (found,) = json.loads(lockstep(*command, cwd=tmp_path).stdout)
+    causes = found["diagnosis"]["causes"]
+    assert (causes[0]["kind"], causes[0]["what"], causes[0]["whole"]) == ("flaws", "EvenQuorum=published", True)
+    assert found["diagnosis"]["past"][-1] == found["findings"][0]["line"]
+    (held,) = json.loads(
+        lockstep("check", "--format", "json", ROWS["MatchWithoutRecalculate"].path, cwd=tmp_path).stdout
+    )
+    assert "diagnosis" not in held
+
+
+def test_sarif_marks_the_events_that_can_have_had_to_do_with_it(tmp_path: Path) -> None:
+    row = ROWS["VoteFile"]
+    lockstep("check", "--switch", "repaired", "--sarif", tmp_path / "s.sarif", row.path, cwd=tmp_path)
+    (result,) = json.loads((tmp_path / "s.sarif").read_text())["runs"][0]["results"]
+    steps: list[Any] = result["codeFlows"][0]["threadFlows"][0]["locations"]
+    assert "VoteFile=published" in result["message"]["text"]
+    marks = {step["location"]["physicalLocation"]["region"]["startLine"]: step["importance"] for step in steps}
+    assert marks == {2: "unimportant", 3: "important", 4: "unimportant", 5: "unimportant", 6: "essential"}
+
+
+def test_only_the_first_traces_of_a_run_are_diagnosed(tmp_path: Path) -> None:
+    for number in range(7):
+        (tmp_path / f"{number}.ndjson").write_bytes(ROWS["VoteFile"].path.read_bytes())
+    printed = lockstep("check", "--switch", "repaired", tmp_path, cwd=tmp_path).stdout
+    assert printed.count("LS201") == 7
+    assert printed.count("    cause ") == 5
+
+
+def test_the_expression_of_a_spec_of_the_reader_s_own_is_named(tmp_path: Path) -> None:
+    program = [sys.executable, str(LOCK_SERVICE / "lock_service.py"), "--forgetful"]
+    (tmp_path / "forgetful.log").write_bytes(subprocess.run(program, capture_output=True, check=True).stdout)
+    own = ("--spec", LOCK_SERVICE / "LockService.tla", "--mapping", LOCK_SERVICE / "mapping.toml")
+    (found,) = json.loads(lockstep("check", "--format", "json", *own, "forgetful.log", cwd=tmp_path).stdout)
+    kinds = {cause["kind"]: cause for cause in found["diagnosis"]["causes"]}
+    assert (kinds["number"]["what"], kinds["number"]["came_to"], kinds["number"]["would_be"]) == (
+        "token + 1",
+        "11",
+        "10",
+    )
