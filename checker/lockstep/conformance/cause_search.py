@@ -1,23 +1,19 @@
-"""The search for the causes of a deviation: one thing is changed, and the trace leaves the spec later, or not at all.
+"""Causes of a deviation in the spec: one outcome is changed, and the trace leaves the spec later, or not at all.
 
-Changed is the outcome of an expression of the spec, in one step of the deviation's past or, of a flaw's switch, in all
-of them; or the trace, in which the line shows something else, is too much, or follows a step that is missing.
+Changed is the outcome of an expression in one step of the deviation's past or, of a flaw's switch, in all of them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 
 from lockstep.base.deadline import Deadline
 from lockstep.conformance.changed_steps import KINDS, ChangedSteps
-from lockstep.conformance.deviation import MAX_EVENTS, Deviation
+from lockstep.conformance.deviation import MAX_EVENTS, Deviation, cause_at, short_value
 from lockstep.conformance.diagnosis import DeviationCause
-from lockstep.tla.state import State
-from lockstep.tla.values.kinds import TlaError, Value, format_value
+from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.probed_values import OtherOutcome, ProbedExpression
 
 #: How much a number is changed at most, in the step at which the trace leaves the spec; in earlier ones by one.
@@ -26,28 +22,18 @@ MAX_DIFFERENCE = 4
 #: The last steps of a deviation's past in which other outcomes are tried.
 MAX_STEPS_BACK = 12
 
-#: The events that must agree after a line for the line alone to be wrong.
-MIN_LATER = 5
-
-#: The steps of each action that are put before a line.
-MAX_STEPS = 200
-
-#: The text of a value in a cause is cut at this length.
-MAX_VALUE = 120
-
 
 @dataclass(slots=True)
 class CauseSearch:
     """The search for causes of one deviation, until its deadline; `notes` say what was not tried.
 
-    `steps` are those of the trace's check. `flaws` are the strings that stand for flaws in the spec's constant sets;
-    `common` are modules that many specs share, whose expressions are the last to be blamed.
+    `steps` are those of the trace's check; `common` are modules that many specs share, whose expressions are the last
+    to be blamed.
     """
 
     deviation: Deviation
     steps: ChangedSteps
     deadline: Deadline
-    flaws: frozenset[str] = frozenset()
     common: frozenset[str] = frozenset()
     notes: list[str] = field(default_factory=list)
 
@@ -94,7 +80,7 @@ class CauseSearch:
                     break
                 state = after
             count += 1
-        return max(0, count - self.deviation.last), self.flaws & {switches[number] for number in seen}
+        return max(0, count - self.deviation.last), self.steps.flaws & {switches[number] for number in seen}
 
     # ---- Expressions ----
 
@@ -102,7 +88,7 @@ class CauseSearch:
         """Return the expressions that decide the deviation, in the last of the steps in which there are such.
 
         The likeliest comes first: with it the spec allows most of the trace; a condition is likelier than an update,
-        and that than a number; one that is evaluated first, and once, likelier than others.
+        and that than a number; what is evaluated first likelier than what depends on it.
         """
         places = sorted(past, reverse=True)
         for place in places[:MAX_STEPS_BACK]:
@@ -134,8 +120,8 @@ class CauseSearch:
             accepts = place + 1 + self.steps.count_accepted(after, rest, outcome) - self.deviation.last
             if accepts < 1:
                 continue
-            probed, values = self.steps.probed.probed[outcome.number], seen[outcome.number]
-            rank = (-accepts, *self._rank_of(probed), outcome.nth != 0, len(values), order)
+            probed = self.steps.probed.probed[outcome.number]
+            rank = (-accepts, *self._rank_of(probed), outcome.nth != 0, order)
             if outcome.number not in found or rank < found[outcome.number][0]:
                 found[outcome.number] = rank, self._decision(probed, outcome, seen, place, accepts)
         return [cause for _, cause in sorted(found.values(), key=lambda each: each[0])]
@@ -158,27 +144,35 @@ class CauseSearch:
         accepts: int,
     ) -> DeviationCause:
         at, values = max(0, outcome.nth - 1), seen[outcome.number]
-        return self.cause(
+        return cause_at(
+            self.deviation,
+            self.steps.check,
             probed.kind,
             " ".join(probed.text.split()),
             place,
             accepts,
             at=str(probed.loc),
-            came_to="" if probed.kind == "update" or at >= len(values) else _short(values[at]),
-            would_be=_short(values[at] + outcome.by) if probed.kind == "number" and at < len(values) else "",
-            sides=tuple(_short(seen[side][at]) for side in probed.sides if at < len(seen.get(side, ()))),
+            came_to="" if probed.kind == "update" or at >= len(values) else short_value(values[at]),
+            would_be=short_value(values[at] + outcome.by) if probed.kind == "number" and at < len(values) else "",
+            sides=tuple(short_value(seen[side][at]) for side in probed.sides if at < len(seen.get(side, ()))),
         )
 
-    def update_of(self, path: str) -> DeviationCause | None:
-        """Return the update that gives a field which the trace shows otherwise, in the step itself; None without one.
+    def rule(self) -> DeviationCause | None:
+        """Return what the spec says at the deviation, where no change explains it; None where that is not known.
 
-        Arguments: `path`, of the field, as in `a.n1.b`; the last update that names the most parts of it counts.
+        It is the first condition that is false, or the update that gives the field which the trace shows otherwise: the
+        last one that names the most parts of its path, as in `a.n1.b`.
         """
         line, event = self.deviation.events[-1]
+        if self.deviation.condition is not None:
+            place, text = self.deviation.condition
+            return cause_at(
+                self.deviation, self.steps.check, "rule", text, self.deviation.last, 0, at=place, came_to="FALSE"
+            )
         if self.steps.check.reading.is_observation(event):
             return None
         self.steps.take(self.deviation.states[-1], line, event)
-        parts, best, named = set(re.split(r"[.\[]", path)), None, 0
+        parts, best, named = set(re.split(r"[.\[]", self.deviation.differing)), None, 0
         for number in self.steps.seen:
             probed = self.steps.probed.probed[number]
             target = set(re.findall(r"\w+", probed.text.partition(" = ")[0])) if probed.kind == "update" else set()
@@ -187,72 +181,4 @@ class CauseSearch:
         if best is None:
             return None
         text = " ".join(best.text.split())
-        return self.cause("rule", text, self.deviation.last, 0, at=str(best.loc))
-
-    # ---- The trace ----
-
-    def other_lines(self) -> Iterator[DeviationCause]:
-        """Yield the changes of the trace with which it goes on: of the line, without it, or with a step before it."""
-        line, event = self.deviation.events[-1]
-        state, later, last = self.deviation.states[-1], self.deviation.later, self.deviation.last
-        if len(later) < MIN_LATER:  # nothing could show that they are wrong
-            return
-        after = self.steps.plain(state, line, event)
-        if after is not None and (count := self.steps.count_accepted(after, later)) >= MIN_LATER:
-            yield self.cause("value", "", last, 1 + count)
-        if (count := self.steps.count_accepted(state, later)) >= MIN_LATER:
-            yield self.cause("event", "", last, 1 + count)
-        for step, before in self._steps_before(state):
-            if (count := self.steps.count_accepted(before, [(line, event), *later])) > MIN_LATER:
-                yield self.cause("step", step, last, count)
-
-    def _steps_before(self, state: State) -> Iterator[tuple[str, State]]:
-        """Yield steps of every action, of each up to where its arguments have no list, and the states after them."""
-        spec = self.steps.check.spec
-        for action in spec.actions:
-            with suppress(TlaError):
-                for args in islice(spec.arguments(state, action), MAX_STEPS):
-                    if self.deadline.is_over():
-                        self.notes.append("the time was over before all steps that may be missing were tried")
-                        return
-                    shown = ", ".join(f"{name} = {_short(value)}" for name, value in args.items())
-                    for after in spec.steps(state, action, args):
-                        yield f"{action}({shown})", after
-
-    # ---- What was found ----
-
-    def cause(
-        self,
-        kind: str,
-        what: str,
-        place: int,
-        accepts: int,
-        *,
-        at: str = "",
-        came_to: str = "",
-        would_be: str = "",
-        sides: tuple[str, ...] = (),
-    ) -> DeviationCause:
-        """Return a cause that matters at the event of a place; the arguments are its attributes."""
-        line, event = self.deviation.events[place]
-        is_all = accepts == 1 + len(self.deviation.later)
-        return DeviationCause(
-            kind=kind,
-            what=what,
-            line=line,
-            action=event.action,
-            node=event.node,
-            accepts=accepts,
-            whole=is_all and self.deviation.has_all,
-            at_least=is_all and not self.deviation.has_all,
-            place=at,
-            came_to=came_to,
-            would_be=would_be,
-            sides=sides,
-            reference=self.steps.check.interface.locate(event.action),
-        )
-
-
-def _short(value: Value) -> str:
-    text = format_value(value)
-    return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 4]} ..."
+        return cause_at(self.deviation, self.steps.check, "rule", text, self.deviation.last, 0, at=str(best.loc))

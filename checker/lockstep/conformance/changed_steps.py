@@ -29,10 +29,13 @@ _SWITCH = re.compile(r'"(\w+)"\s*\\in\s*(\w+)')
 class ChangedSteps:
     """Steps of a spec with probes, compared with the events of a trace; `seen` has what the last one evaluated."""
 
-    def __init__(self, check: TraceCheck, probed: Spec) -> None:
-        """Begin with the check of a trace, whose own spec has no probes, and the same spec with probes."""
+    def __init__(self, check: TraceCheck, probed: Spec, flaws: frozenset[str] = frozenset()) -> None:
+        """Begin with the check of a trace, whose own spec has no probes, and the same spec with probes.
+
+        Arguments: `flaws`, the strings that stand for flaws in the spec's constant sets.
+        """
         assert probed.probes is not None
-        self.check, self.probed, self._probes = check, probed, probed.probes
+        self.check, self.probed, self.flaws, self._probes = check, probed, flaws, probed.probes
 
     @property
     def seen(self) -> Mapping[int, Sequence[Value]]:
@@ -112,11 +115,11 @@ class ChangedSteps:
 
     @cached_property
     def switches(self) -> dict[int, str]:
-        """The numbers of the formulas that say whether a string is in a constant set, each with the string."""
+        """The numbers of the formulas that say whether a flaw is in a constant set, each with the flaw."""
         found = {}
         for number, probed in enumerate(self.probed.probed):
             match = _SWITCH.fullmatch(probed.text)
-            if probed.kind == "formula" and match is not None and match[2] in self.probed.constants:
+            if probed.kind == "formula" and match is not None and match[1] in self.flaws:
                 found[number] = match[1]
         return found
 

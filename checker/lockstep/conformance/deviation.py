@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from itertools import islice
 
 from lockstep.conformance.causal_past import PlacedEvent, causes, closure
+from lockstep.conformance.diagnosis import DeviationCause
 from lockstep.conformance.run_search import CandidateRun
 from lockstep.conformance.trace_check import Events, TraceCheck
 from lockstep.tla.state import State
+from lockstep.tla.values.kinds import Value, format_value
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event
+
+#: The text of a value in a cause is cut at this length.
+MAX_VALUE = 120
 
 #: The last events up to a deviation that are kept, and those after it.
 MAX_EVENTS, MAX_LATER = 1000, 100
@@ -24,7 +29,8 @@ class Deviation:
 
     `events` are the last ones with their lines, that at which it leaves the spec the last; `states` are those before
     each; `later` are the events after it, all of them if `has_all`. `is_whole`: no event before `events` is left out.
-    `differing` is the first field that the trace shows otherwise than the spec; empty where it is something else.
+    `differing` is the first field that the trace shows otherwise than the spec, and `condition` the place and text of
+    the first condition that is false; empty where it is something else.
     """
 
     events: tuple[tuple[int, Event], ...]
@@ -33,6 +39,7 @@ class Deviation:
     has_all: bool
     is_whole: bool
     differing: str
+    condition: tuple[str, str] | None
 
     @property
     def last(self) -> int:
@@ -67,7 +74,9 @@ def find_deviation(trace: Events, check: TraceCheck) -> Deviation | None:
             found = check.result.findings.pop()
             later, has_all = _later(rest)
             differing = found.name if found.kind == "shows" else ""
-            return Deviation(tuple(events), tuple(states), later, has_all, count == len(events), differing)
+            is_step = found.kind == "step" and found.spec_line and found.details
+            condition = (found.spec_line, found.details[0].partition(": ")[2]) if is_step else None
+            return Deviation(tuple(events), tuple(states), later, has_all, count == len(events), differing, condition)
         state = after
     return None
 
@@ -81,3 +90,42 @@ def _later(rest: Iterator[tuple[int, Event]]) -> tuple[tuple[tuple[int, Event], 
         return tuple(found), next(rest, None) is None
     except TraceError:
         return tuple(found), False
+
+
+def cause_at(
+    deviation: Deviation,
+    check: TraceCheck,
+    kind: str,
+    what: str,
+    place: int,
+    accepts: int,
+    *,
+    at: str = "",
+    came_to: str = "",
+    would_be: str = "",
+    sides: tuple[str, ...] = (),
+) -> DeviationCause:
+    """Return a cause that matters at the event of a place; the other arguments are its attributes."""
+    line, event = deviation.events[place]
+    is_all = accepts == 1 + len(deviation.later)
+    return DeviationCause(
+        kind=kind,
+        what=what,
+        line=line,
+        action=event.action,
+        node=event.node,
+        accepts=accepts,
+        whole=is_all and deviation.has_all,
+        at_least=is_all and not deviation.has_all,
+        place=at,
+        came_to=came_to,
+        would_be=would_be,
+        sides=sides,
+        reference=check.interface.locate(event.action),
+    )
+
+
+def short_value(value: Value) -> str:
+    """Return the text of a value for a cause, cut where it is long."""
+    text = format_value(value)
+    return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 4]} ..."

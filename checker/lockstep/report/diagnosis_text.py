@@ -39,10 +39,13 @@ def cause_text(cause: DeviationCause, line: int) -> str:
             return f"{cause.place}: without {what}{at}, the spec would allow {reach}"
         case "value":
             return f"the line alone: the spec allows {_after(cause)}, had this one shown and sent what the spec says"
+        case "repeated":
+            return f"the step of {what} once more: without it the spec allows {_after(cause)}"
         case "event":
             return f"the line alone: without it the spec allows {_after(cause)}"
         case "rule":
-            return f"not found; the spec's value comes from {cause.place}: {what}"
+            says = "what is false first is" if cause.came_to else "the spec's value comes from"
+            return f"no single change lets the trace go on; {says} {cause.place}: {what}"
         case _:
             return f"a step before the line is missing: after {what} the spec allows {reach}"
 

@@ -11,8 +11,9 @@ from lockstep.base.errors import GaveUpError
 from lockstep.base.package_data import common_dir
 from lockstep.base.progress import silent
 from lockstep.conformance.cause_search import CauseSearch
+from lockstep.conformance.changed_lines import LineSearch
 from lockstep.conformance.changed_steps import ChangedSteps
-from lockstep.conformance.deviation import find_deviation
+from lockstep.conformance.deviation import cause_at, find_deviation
 from lockstep.conformance.diagnosis import DeviationCause, Diagnosis
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_check import Events, TraceCheck
@@ -101,15 +102,16 @@ def _diagnosis(
     if deviation is None:
         return None
     common = frozenset(path.stem for path in common_dir().glob("*.tla"))
-    search = CauseSearch(deviation, ChangedSteps(check, probed()), deadline, frozenset(flaws), common)
+    steps = ChangedSteps(check, probed(), frozenset(flaws))
+    search, lines = CauseSearch(deviation, steps, deadline, common), LineSearch(deviation, steps, deadline)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of the spec were shown by the check
         past = deviation.past(check)
-        causes = [*_flaws(search, flaws, confirm), *search.decisions(past), *search.other_lines()]
-        if not causes and (rule := search.update_of(deviation.differing)) is not None:
+        causes = [*_flaws(search, flaws, confirm), *search.decisions(past), *lines.causes()]
+        if not causes and (rule := search.rule()) is not None:
             causes.append(rule)
-    lines = tuple(deviation.events[place][0] for place in past)
-    return Diagnosis(_first(causes), lines, len(deviation.events), tuple(search.notes))
+    before = tuple(deviation.events[place][0] for place in past)
+    return Diagnosis(_first(causes), before, len(deviation.events), (*search.notes, *lines.notes))
 
 
 def _flaws(search: CauseSearch, flaws: Mapping[str, Choice], confirm: _Confirm) -> list[DeviationCause]:
@@ -119,12 +121,12 @@ def _flaws(search: CauseSearch, flaws: Mapping[str, Choice], confirm: _Confirm) 
             what = ", ".join(
                 f"{name}={_PUBLISHED if flaws[name] == _REPAIRED else _REPAIRED}" for name in sorted(names)
             )
-            found.append(search.cause("flaws", what, search.deviation.last, accepts))
+            found.append(cause_at(search.deviation, search.steps.check, "flaws", what, search.deviation.last, accepts))
     return found
 
 
 #: The kinds of causes, the likeliest first where several explain as much.
-_ORDER = ("flaws", "formula", "update", "value", "step", "event", "number", "rule")
+_ORDER = ("flaws", "repeated", "formula", "update", "value", "step", "event", "number", "rule")
 
 
 def _first(causes: list[DeviationCause]) -> tuple[DeviationCause, ...]:
