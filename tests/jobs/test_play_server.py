@@ -27,6 +27,7 @@ from lockstep.cli.play_command import command
 from lockstep.jobs.play.page_requests import RequestHandler
 from lockstep.jobs.play.play_server import MAX_BODY_BYTES, PlayServer
 from lockstep.jobs.play.play_session import Offer, Visit
+from lockstep.systems.registry import model_names
 from tests.support.programs import lockstep_command
 from tests.support.programs.plays import FLAWED, LOCK_SERVICE, SCENARIO, lock_service, scenario_file, ways
 
@@ -440,7 +441,7 @@ def test_a_port_that_is_taken_is_reported() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "give a TRACE, a MODEL, --spec or --scenario"),
+        (("--open",), "give a TRACE, a MODEL, --spec or --scenario"),
         ((FLAWED, "--spec", str(LOCK_SERVICE)), "give either TRACE, MODEL or --spec"),
         ((FLAWED, "-I", "."), "--cfg and -I go with --spec"),
     ],
@@ -448,6 +449,13 @@ def test_a_port_that_is_taken_is_reported() -> None:
 def test_wrong_usage_is_reported(words: tuple[str, ...], message: str) -> None:
     with pytest.raises(click.UsageError, match=re.escape(message)):
         command.main(list(words), standalone_mode=False)
+
+
+def test_without_anything_to_play_the_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main([], standalone_mode=False) == 0
+    printed = capsys.readouterr().out
+    assert [name for name in model_names() if f"\n  {name} " not in printed] == []
+    assert re.search(r"\n  late_truncate_bug +LateTruncate +CommittedEntriesStayProp fails after \d+ steps", printed)
 
 
 def test_a_misspelt_model_is_reported_with_a_near_one() -> None:

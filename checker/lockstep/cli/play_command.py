@@ -16,6 +16,7 @@ from lockstep.cli.options import FILE, completing, model_names, note_translation
 if TYPE_CHECKING:
     from lockstep.jobs.play.play_game import Game
     from lockstep.jobs.play.play_scenario import Scenario
+    from lockstep.models.model_manifest import ModelEntry
     from lockstep.systems.trace_opening import SpecOptions
 
 
@@ -50,8 +51,10 @@ def command(
     `lockstep check` reads, or as a scenario, a list of steps that `--scenario` takes again.
 
     The page is served to this machine alone, at an address that nobody can guess, until Ctrl-C.
+    Without anything to play, the models are listed.
 
     \b
+    lockstep play
     lockstep play late_truncate_bug
     lockstep play --spec My.tla --open
     lockstep play --scenario late.scenario.ndjson
@@ -62,6 +65,10 @@ def command(
     """
     from lockstep.jobs.play.play_scenario import ScenarioRefusedError, play, read_scenario
 
+    if name is None and file is None and spec_options.own is None:
+        _refuse_without_game(output, port, opens)
+        _list_models()
+        return 0
     scenario = None if file is None else read_scenario(file)
     try:
         game = _open_game(name, spec_options, scenario)
@@ -79,6 +86,34 @@ def command(
     if output is not None:
         return _write_trace(game, at, output)
     return _serve(game, at, port, opens)
+
+
+def _refuse_without_game(output: Path | None, port: int, opens: bool) -> None:
+    """Raise UsageError where an option says what to do with a game, and there is none."""
+    if output is not None or port or opens:
+        raise click.UsageError("give a TRACE, a MODEL, --spec or --scenario")
+
+
+def _list_models() -> None:
+    """Print the models of the systems that can be played, those first in which a flaw breaks something."""
+    from lockstep.report.text_table import table
+    from lockstep.systems.registry import manifests, model_system
+
+    for manifest in manifests():
+        models = sorted(manifest.models, key=lambda each: (each.result != "violated", each.witness))
+        rows = [(each.name, each.switch or "", *_shown_by(each)) for each in models]
+        click.echo(f"{model_system(manifest.path).title}\n")
+        click.echo(table(("model", "flaw", "shows", "states"), rows))
+        click.echo()
+    click.echo("lockstep play MODEL plays one, and lockstep play --spec My.tla a spec of your own.")
+
+
+def _shown_by(model: ModelEntry) -> tuple[str, str]:
+    """Return what a model shows, and how many states it has where nothing ends the search before."""
+    if model.result != "violated":
+        return "every property holds", "" if model.distinct is None else f"{model.distinct:,}"
+    after = "" if model.depth is None else f" after {counted(model.depth - 1, 'step')}"
+    return f"{model.violates} {'is refuted' if model.witness else 'fails'}{after}", ""
 
 
 def _open_game(name: str | None, options: SpecOptions, scenario: Scenario | None) -> Game:
@@ -101,8 +136,7 @@ def _open_game(name: str | None, options: SpecOptions, scenario: Scenario | None
             return play_model(name, jar)
         except UnknownModelError as error:
             raise UnknownModelError(f"no file {name!r}, and {error}") from error
-    if scenario is None:
-        raise click.UsageError("give a TRACE, a MODEL, --spec or --scenario")
+    assert scenario is not None
     if scenario.start.trace is not None:
         return play_header(scenario.start.trace, scenario.source, Path(scenario.source).name.partition(".")[0], jar)
     if scenario.start.spec:

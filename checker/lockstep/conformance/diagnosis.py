@@ -13,8 +13,9 @@ class DeviationCause:
         kind: "flaws" (the named switches of the spec are set the other way), "formula", "number" or "update" (an
             expression of the spec comes to something else in that step, and where it explains later ones, too; an
             update is left out), "value" (the line shows or sends something else than the spec, and later lines agree),
-            "event" (the line is left out), "repeated" (the same, and it has the node's step before once more), "step" (a step of the spec stands before the line, and the trace does not
-            have it), or "rule" (no change was found: this condition is false, or this update gives what differs).
+            "event" (the line is left out), "repeated" (the same, and it has the node's step before once more), "step"
+            (a step of the spec stands before the line, and the trace does not have it), or "rule" (no change was
+            found: this condition is false, or this update gives what differs).
         what: the flaws, the expression's text, or the step.
         place: that of the expression, as MODULE.tla:LINE:COLUMN.
         came_to: what the expression came to, and `would_be`, of a number, what it would have to be.
