@@ -124,7 +124,30 @@ class CauseSearch:
             rank = (-accepts, *self._rank_of(probed), outcome.nth != 0, order)
             if outcome.number not in found or rank < found[outcome.number][0]:
                 found[outcome.number] = rank, self._decision(probed, outcome, seen, place, accepts)
-        return [cause for _, cause in sorted(found.values(), key=lambda each: each[0])]
+        ranked = {number: cause for number, (_, cause) in sorted(found.items(), key=lambda each: each[1][0])}
+        return [cause for number, cause in ranked.items() if not self._is_one_of_several(number, ranked)]
+
+    def _is_one_of_several(self, number: int, found: Mapping[int, DeviationCause]) -> bool:
+        """Return whether a formula explains no more than its siblings do, so that the formula around them is to blame.
+
+        So it is of each conjunct of a conjunction that is true: any one that were false would make it false.
+        """
+
+        def alike(other: int) -> bool:
+            same = found[other].came_to, found[other].accepts
+            return found[other].kind == "formula" and same == (found[number].came_to, found[number].accepts)
+
+        locs = {each: self.steps.probed.probed[each].loc for each in found if alike(each)}
+        if found[number].kind != "formula":
+            return False
+        mine = locs[number]
+        around = [loc for each, loc in locs.items() if each != number and mine.is_within(loc)]
+        return any(
+            sibling.is_within(loc) and not sibling.is_within(mine) and not mine.is_within(sibling)
+            for loc in around
+            for each, sibling in locs.items()
+            if each != number and sibling != loc
+        )
 
     def _rank_of(self, probed: ProbedExpression) -> tuple[bool, int, bool]:
         """Return the rank of an expression's kind: the likelier to be what differs, the lower.

@@ -44,7 +44,7 @@ class LineSearch:
         if after is not None and self._confirms(count := self.steps.count_accepted(after, later)):
             yield cause_at(self.deviation, self.steps.check, "value", "", last, 1 + count)
         if self._confirms(count := self.steps.count_accepted(state, later)):
-            twin = self._twin(event)
+            twin = self._twin(event) if after is None else None  # else elections, say, may well repeat a step
             kind, what = ("event", "") if twin is None else ("repeated", f"line {twin}")
             yield cause_at(self.deviation, self.steps.check, kind, what, last, 1 + count)
         for step, before in self._steps_before(state):

@@ -30,6 +30,12 @@ class Location:
     def __str__(self) -> str:
         return f"{self.module}.tla:{self.line}:{self.column}"
 
+    def is_within(self, other: Location) -> bool:
+        """Return whether this range is a part of another one, or all of it."""
+        begins = (other.line, other.column) <= (self.line, self.column)
+        ends = (self.end_line, self.end_column) <= (other.end_line, other.end_column)
+        return self.module == other.module and begins and ends
+
 
 @dataclass(frozen=True, slots=True)
 class Number:
