@@ -1,7 +1,7 @@
 """Planted deviations judged: `python -m tests.scripts.diagnosis.judge FILE...` prints the table of the page.
 
-A row is right if the diagnosis names first a rule that the function with the mistake states (rules.toml). Of a change of a
-recording it is right if that is named: the line, or the action of the step that is missing.
+A row is right if the diagnosis names first a rule that the function with the mistake states (rules.toml). A change of a
+recording is named rightly by the line, or by the action of the step that is missing.
 """
 
 from __future__ import annotations
