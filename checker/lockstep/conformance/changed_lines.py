@@ -41,10 +41,12 @@ class LineSearch:
         if len(later) < MIN_LATER:
             return
         after = self.steps.plain(state, line, event)
-        if after is not None and self._confirms(count := self.steps.count_accepted(after, later)):
+        count = 0 if after is None else self.steps.count_accepted(after, later)
+        is_wrong = self._confirms(count)
+        if is_wrong:
             yield cause_at(self.deviation, self.steps.check, "value", "", last, 1 + count)
         if self._confirms(count := self.steps.count_accepted(state, later)):
-            twin = self._twin(event) if after is None else None  # else elections, say, may well repeat a step
+            twin = None if is_wrong else self._twin(event)  # an election, say, may well repeat a step
             kind, what = ("event", "") if twin is None else ("repeated", f"line {twin}")
             yield cause_at(self.deviation, self.steps.check, kind, what, last, 1 + count)
         for step, before in self._steps_before(state):
