@@ -251,8 +251,8 @@ class _Diagnoses:
 
     def explain(self, verdict: TraceVerdict, path: Path, diagnosis: Callable[[Path], Diagnosis | None]) -> TraceVerdict:
         """Return a verdict, with why the trace leaves the spec."""
-        found = verdict.deviation
-        if self.left and found is not None and not found.disputed and found.kind in ("step", "shows", "sent"):
+        found = verdict.explicable
+        if self.left and found is not None:
             progress(f"{verdict.source}: looking for the cause of line {found.line}")
             verdict.explain(diagnosis(path))
             self.left -= 1

@@ -193,11 +193,12 @@ def cfg_of(spec: Path, cfg: Path | None) -> Path:
 
 
 def behaviour_named(
-    words: Sequence[str], options: SpecOptions, *, whole: bool = False
+    words: Sequence[str], options: SpecOptions, *, whole: bool = False, diagnoses: bool = False
 ) -> tuple[ShownBehaviour, PageContext]:
     """Return what the words of `view` and `export` name: a trace, logs, or the counterexample of a model or a spec.
 
-    Arguments: `whole`, all steps of a trace, not only the part around what is wrong.
+    Arguments: `whole`, all steps of a trace, not only the part around what is wrong; `diagnoses`, whether the cause is
+    looked for where a trace leaves its spec.
     """
     from lockstep.jobs.view.counterexample_view import view_model, view_own_spec
     from lockstep.jobs.view.trace_view import view_own_logs, view_trace
@@ -206,14 +207,14 @@ def behaviour_named(
     paths = [Path(word) for word in words]
     if (own := options.own) is not None:
         if paths:
-            return view_own_logs(paths, own, progress, whole=whole)
+            return view_own_logs(paths, own, progress, whole=whole, diagnoses=diagnoses)
         if own.mapping is not None:
             raise click.UsageError("--mapping goes with the logs that it describes")
         return view_own_spec(own, progress)
     if len(paths) != 1:
         raise click.UsageError("give one trace, or the name of one model; or a spec of your own with --spec")
     if paths[0].exists():
-        return view_trace(paths[0], options.switches, progress, whole=whole)
+        return view_trace(paths[0], options.switches, progress, whole=whole, diagnoses=diagnoses)
     if options.switches:
         raise click.UsageError(f"no file {words[0]!r}; --switch is for traces, and a model has its own cfg")
     try:

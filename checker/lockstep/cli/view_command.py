@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ from lockstep.cli.options import behaviour_named, completing, model_names, progr
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lockstep.report.page.shown_behaviour import ShownBehaviour
     from lockstep.systems.trace_opening import SpecOptions
 
 
@@ -23,12 +26,21 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     help="The page to write (default: NAME.html; with --switch or another --cfg NAME.VARIANT.html).",
 )
+@click.option(
+    "--diagnosis/--no-diagnosis",
+    "diagnoses",
+    default=True,
+    show_default=True,
+    help="Show why a trace leaves the spec: the flaw, or the expression of the spec, with which it would not. Up to 20 "
+    "seconds.",
+)
 @spec_options()
-def command(words: tuple[str, ...], output: Path | None, spec_options: SpecOptions) -> int:
+def command(words: tuple[str, ...], output: Path | None, diagnoses: bool, spec_options: SpecOptions) -> int:
     """Write a page for stepping through a trace.
 
-    The page is one HTML file that a browser opens from the disk; it loads nothing. It draws the messages between
-    the nodes, and at each step the log of every node with the indexes into it, what the step changes, and its lines
+    The page is one HTML file that a browser opens from the disk; it loads nothing. It begins with what is wrong and,
+    where the trace leaves the spec, with the cause that `lockstep check` names, and opens at the step in which that was
+    decided; events that cannot have had to do with it are faint. It draws the messages between the nodes, and at each step the log of every node with the indexes into it, what the step changes, and its lines
     in the spec and in the reference. For a long trace it shows the part around the first finding, or the end: up to
     about 2,000 steps, and fewer where the page would exceed 8 MB. The page and the last line printed say which.
 
@@ -56,7 +68,8 @@ def command(words: tuple[str, ...], output: Path | None, spec_options: SpecOptio
     if any(target.exists() and Path(word).exists() and target.samefile(word) for word in words):
         raise click.UsageError(f"{target} would overwrite what is to be shown")
     try:
-        behaviour, context = behaviour_named(words, spec_options)
+        behaviour, context = behaviour_named(words, spec_options, diagnoses=diagnoses)
+        behaviour = _with_check(behaviour, words, spec_options)
         progress(f"{target}: the page")
         shown, tree = fit_to_page(behaviour, context)
         text = build_page(tree).encode()
@@ -71,6 +84,15 @@ def command(words: tuple[str, ...], output: Path | None, spec_options: SpecOptio
         why = f": a page has at most {MAX_PAGE_BYTES // 1_000_000} MB" if shown is not behaviour else ""
         click.echo(f"left out are the states {' and '.join(sides)}{why}")
     return 0
+
+
+def _with_check(behaviour: ShownBehaviour, words: Sequence[str], options: SpecOptions) -> ShownBehaviour:
+    """Return a behaviour that names the command that comes to its verdict again."""
+    from lockstep.report.page.shown_behaviour import Origin
+
+    is_trace = any(Path(word).exists() for word in words)
+    checked = ["lockstep", "check" if is_trace else "model", *options.command_line(), *words]
+    return replace(behaviour, origins=(Origin("checked again by", shlex.join(checked)), *behaviour.origins))
 
 
 def _default_target(words: Sequence[str], options: SpecOptions) -> Path:

@@ -145,6 +145,12 @@ class TraceVerdict(Unwritten):
         return next((f for f in self.findings if f.kind != "property"), None)
 
     @property
+    def explicable(self) -> Finding | None:
+        """The deviation, where its cause can be looked for: in a step or in values, in an order that is certain."""
+        found = self.deviation
+        return found if found is not None and not found.disputed and found.kind in ("step", "shows", "sent") else None
+
+    @property
     def violations(self) -> dict[str, Finding]:
         """The properties that fail, each with its first event."""
         return {f.name: f for f in self.findings if f.kind == "property"}

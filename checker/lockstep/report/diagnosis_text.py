@@ -8,15 +8,21 @@ from lockstep.conformance.diagnosis import DeviationCause, Diagnosis
 
 def diagnosis_lines(diagnosis: Diagnosis, line: int) -> list[str]:
     """Return the lines of a diagnosis; `line` is that of the event at which the trace leaves the spec."""
-    found = [
-        f"{'or' if number else 'cause':<10} {cause_text(each, line)}" for number, each in enumerate(diagnosis.causes)
-    ]
+    return [f"{head:<10} {text}" for head, text in diagnosis_rows(diagnosis, line)]
+
+
+def diagnosis_rows(diagnosis: Diagnosis, line: int) -> list[tuple[str, str]]:
+    """Return the sentences of a diagnosis, those of its causes first and in their order, each after its heading.
+
+    Arguments: `line`, that of the event at which the trace leaves the spec.
+    """
+    found = [("or" if number else "cause", cause_text(each, line)) for number, each in enumerate(diagnosis.causes)]
     if not found and diagnosis.events:
-        found = [f"{'cause':<10} none found: no flaw, and no other outcome of one expression, lets the trace go on"]
+        found = [("cause", "none found: no flaw, and no other outcome of one expression, lets the trace go on")]
     if diagnosis.past:
         earlier, before = len(diagnosis.past) - 1, diagnosis.events - 1
-        found.append(f"{'past':<10} {earlier} of the {counted(before, 'event')} before can have had to do with it")
-    return found + [f"{'note':<10} {note}" for note in diagnosis.notes]
+        found.append(("past", f"{earlier} of the {counted(before, 'event')} before can have had to do with it"))
+    return found + [("note", note) for note in diagnosis.notes]
 
 
 def cause_text(cause: DeviationCause, line: int) -> str:

@@ -42,10 +42,12 @@ def remarks_on(verdict: TraceVerdict, steps: Sequence[ShownStep], context: PageC
                 (at for at, step in enumerate(steps[: (known or 0) + 1]) if finding.name in step.failed), known
             )
         place, number = (0, 0) if known is None else (known, steps[known].number)
+        short = tuple(detail for each in finding.details for detail in each.splitlines())
         if finding.kind == "property" and number == steps[place].number:
+            short += tuple(false_where(finding.name, steps[: place + 1], context))
             lines += why_false(finding.name, steps[: place + 1], context)
         tables = steps[place].tables if steps[place].line == finding.line else ()
-        yield Remark(number, _title(finding), tuple(lines), tables)
+        yield Remark(number, _title(finding), tuple(lines), tables, short)
 
 
 def _title(finding: Finding) -> str:
@@ -56,19 +58,24 @@ def property_remark(name: str, title: str, steps: Sequence[ShownStep], context: 
     """Return the remark that a property is false at the last step."""
     place = context.spec.property_places.get(name)
     lines = (*(() if place is None else (str(place),)), *why_false(name, steps, context))
-    return Remark(steps[-1].number, title, lines)
+    return Remark(steps[-1].number, title, lines, short=tuple(false_where(name, steps, context)))
 
 
 def why_false(name: str, steps: Sequence[ShownStep], context: PageContext) -> Iterator[str]:
     """Yield for which elements a property is false at the last step, which part of it is, and its definition."""
+    yield from false_where(name, steps, context)
+    place = context.spec.property_places.get(name)
+    if place is not None:
+        yield from spec_lines(context.texts, place).splitlines()
+
+
+def false_where(name: str, steps: Sequence[ShownStep], context: PageContext) -> Iterator[str]:
+    """Yield for which elements a property is false at the last step, and which part of it is, with its sides."""
     spec, after = context.spec, context.spec.state(steps[-1].state)
     before = spec.state(steps[-2].state) if len(steps) > 1 else after
     for elements in _false_elements(spec, name, before, after):
         yield f"false for {', '.join(map(shown, elements))}"
     yield from _false_parts(spec, name, before if len(steps) > 1 else None, after)
-    place = spec.property_places.get(name)
-    if place is not None:
-        yield from spec_lines(context.texts, place).splitlines()
 
 
 def _false_parts(spec: Spec, name: str, before: State | None, after: State) -> Iterator[str]:

@@ -12,6 +12,7 @@ from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.state_check import follow_states
 from lockstep.conformance.trace_verdict import Fault, TraceVerdict
+from lockstep.jobs.view.answer import diagnose, origins_of, shown_diagnosis
 from lockstep.jobs.view.counterexample_view import page_context
 from lockstep.jobs.view.remarks import failed_properties, remarks_on
 from lockstep.jobs.view.trace_window import AFTER, BEFORE, TraceWindow
@@ -30,15 +31,16 @@ from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.spec import Spec
 from lockstep.trace.itf_reader import ItfTrace, is_itf, read_itf
 from lockstep.trace.trace_format import Header
+from lockstep.trace.trace_reader import read_trace
 
 
 def view_trace(
-    path: Path, switches: Switches, say: Say = silent, *, whole: bool = False
+    path: Path, switches: Switches, say: Say = silent, *, whole: bool = False, diagnoses: bool = False
 ) -> tuple[ShownBehaviour, PageContext]:
     """Return a trace, or a file of ITF that was made of one, of a system that lockstep knows.
 
     Arguments: `switches`, constants that replace the header's; `say`, called with how far the check is; `whole`, all
-    steps of a trace, not only the part around what is wrong.
+    steps of a trace, not only the part around what is wrong; `diagnoses`, whether the cause of a deviation is looked for.
     Raises NothingToShowError where it is malformed, NoVerdictError where the check gave up, TraceError where a file of
     ITF names no header.
     """
@@ -47,8 +49,11 @@ def view_trace(
         context = _known_context(header_of_states(behaviour, str(path)), path, switches)
         return _states(f"{path.name}, {context.system.title}", behaviour, context, whole=whole), context
     window = TraceWindow(whole=whole)
-    verdict = KnownTraceCheck(switches, say=say, listener=window)(path)
+    check = KnownTraceCheck(switches, say=say, listener=window)
+    verdict = check(path)
     refuse_no_verdict(verdict)
+    if diagnoses:
+        diagnose(verdict, path, check.diagnosis, say)
     context = _known_context(open_trace(path).header, path, switches)
     say(f"{path}: the states to show")
     steps = tuple(window.steps(context.spec))
@@ -64,12 +69,13 @@ def _known_context(header: Header, path: Path, switches: Switches) -> PageContex
 
 
 def view_own_logs(
-    paths: Sequence[Path], files: SpecFiles, say: Say = silent, *, whole: bool = False
+    paths: Sequence[Path], files: SpecFiles, say: Say = silent, *, whole: bool = False, diagnoses: bool = False
 ) -> tuple[ShownBehaviour, PageContext]:
     """Return a trace, or the logs of one system, of a spec of the user's own.
 
     Logs that leave something open are shown by one of the behaviours that explain them: one that fails nothing, if
     there is one. Where none explains all lines, it is one that explains the most lines before.
+    Arguments: as of view_trace.
     Raises NothingToShowError where a line is malformed, NoVerdictError where the check gave up; BadInputError as
     load_mapped_spec does.
     """
@@ -81,10 +87,15 @@ def view_own_logs(
         if is_itf(path):
             return _states(title, read_itf(path), context, whole=whole), context
         window = TraceWindow(whole=whole)
-        verdict = OwnTraceCheck(own, listener=window, say=say).check_steps(path)
+        check = OwnTraceCheck(own, listener=window, say=say)
+        verdict = check.check_steps(path)
         if own.logs is None or verdict.fault is not Fault.TWO_SUCCESSORS:
             refuse_no_verdict(verdict)
-            return _behaviour(title, verdict, tuple(window.steps(own.spec)), window.count, context), context
+            if diagnoses:
+                diagnose(verdict, path, check.diagnosis, say)
+            shown = _behaviour(title, verdict, tuple(window.steps(own.spec)), window.count, context)
+            origins = origins_of(read_trace(path).header, None) if own.mapping is None else ()
+            return replace(shown, origins=origins), context
     if own.logs is None or (len(paths) > 1 and own.logs.mapping.files != "together"):
         raise NothingToShowError(f'{paths[1]}: a page shows one trace, or logs that a mapping takes "together"')
     verdict, found = explain_logs(paths, own.logs, say=say)
@@ -117,6 +128,8 @@ def _behaviour(
         properties=context.properties,
         remarks=tuple(remarks_on(verdict, steps, context)),
         deviates=verdict.deviation is not None,
+        diagnosis=shown_diagnosis(verdict, steps, context),
+        origins=() if context.header is None else origins_of(context.header, context.system),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from lockstep.base.characters import beginning, visible_tree
 from lockstep.base.errors import BadInputError
+from lockstep.report.page.answer_tree import diagnosis_tree, shortened
 from lockstep.report.page.message_flights import Flight, flights
 from lockstep.report.page.shown_behaviour import Remark, ShownBehaviour, ShownStep
 from lockstep.report.page.source_lines import reference_lines, spec_lines
@@ -128,6 +129,8 @@ def page_content(behaviour: ShownBehaviour, context: PageContext, longest: int =
         "steps": [*_steps(steps, names, actions, behaviour.properties, drawing, printer)],
         "messages": [] if picture is None else [*_messages(steps, names, context.network, picture, printer)],
         "remarks": [_remark(remark, longest) for remark in behaviour.remarks],
+        "diagnosis": None if behaviour.diagnosis is None else diagnosis_tree(behaviour.diagnosis, steps, longest),
+        "origins": [[each.name, each.short, each.full] for each in behaviour.origins],
         "initial": [[name, printer(value)] for name, value in steps[0].state.items()],
         "backTo": behaviour.back_to,
     }
@@ -163,7 +166,13 @@ def _remark(remark: Remark, longest: int) -> Tree:
     lines = [beginning(line, longest) for line in remark.lines[:MAX_LINES]]
     if len(remark.lines) > MAX_LINES:
         lines.append(f"… and {len(remark.lines) - MAX_LINES:,} more")
-    return {"number": remark.number, "title": beginning(remark.title, longest), "lines": lines, "tables": tables}
+    return {
+        "number": remark.number,
+        "title": beginning(remark.title, longest),
+        "lines": lines,
+        "tables": tables,
+        "short": shortened(remark.short, longest),
+    }
 
 
 def _action(name: str, context: PageContext) -> Tree:

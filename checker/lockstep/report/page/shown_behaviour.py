@@ -59,12 +59,58 @@ class ShownStep:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A problem at the step with this number: a title, lines of text, and tables."""
+    """A problem at the step with this number: a title, lines of text, and tables.
+
+    `short` are the lines with which the page begins: the values that differ, or the false condition with its sides.
+    """
 
     number: int
     title: str
     lines: tuple[str, ...] = ()
     tables: tuple[ShownTable, ...] = ()
+    short: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FlawStory:
+    """The story of a flaw as text, and the file that it is from."""
+
+    file: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosisRow:
+    """A sentence of a diagnosis after its heading, and the stories of the flaws that it names, by their names."""
+
+    head: str
+    text: str
+    stories: Mapping[str, FlawStory]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDiagnosis:
+    """The diagnosis of a trace that leaves the spec at the step `seen`.
+
+    `decided` is the number of the earlier step in which the likeliest cause that has such a step was decided, and
+    `deciding` the place of that cause among the rows. `outside` are the numbers of the steps that cannot have had to do
+    with it.
+    """
+
+    rows: tuple[DiagnosisRow, ...]
+    seen: int
+    decided: int | None = None
+    deciding: int = 0
+    outside: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A fact on where a behaviour comes from: its name, the fact in short, and in full where that is longer."""
+
+    name: str
+    short: str
+    full: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +119,7 @@ class ShownBehaviour:
 
     `count` is the number of the last step of the whole. `properties` names what was evaluated in each state and step.
     `back_to` is the number of the step to which an infinite behaviour goes back. `deviates`: the trace leaves the
-    spec after the last step.
+    spec after the last step; `diagnosis` says why, where that was looked for. `origins` say how to check it again.
     """
 
     title: str
@@ -85,6 +131,8 @@ class ShownBehaviour:
     remarks: tuple[Remark, ...] = ()
     back_to: int | None = None
     deviates: bool = False
+    diagnosis: ShownDiagnosis | None = None
+    origins: tuple[Origin, ...] = ()
 
     @property
     def verdict_line(self) -> str:

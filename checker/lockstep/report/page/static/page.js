@@ -6,11 +6,13 @@
   const CELL = 58, BOX = 30, ROW = 15, LEFT = 44;  // of a log
   const LABEL = 60, LETTER = 6.4;                  // what points into it: letters a line, and the width of one
   const PAPER = 640, PAPER_STEPS = 120;            // how wide paper is, and how many steps stand on it
+  const ANSWERS = 10;                              // how many findings the page begins with
   const paper = matchMedia("print");
   const at = (id) => document.getElementById(id);
   // What the page shows, and what is derived from it: `load` sets all of it.
   let content, steps, nodes, messages, actions, properties, remarks, first, last;
-  let looks, variables, wrong, firstWrong, height, gaps, panels, texts, room;
+  let looks, variables, wrong, firstWrong, floor, height, gaps, panels, texts, room;
+  let decided, seen, outside;  // places: of the step that decides the deviation, of that, and of what it cannot depend on
   let current = -1, hits = [], chosen = null, drawn = null, onPaper = false;
   const listeners = [];  // called with the step that is shown
 
@@ -110,11 +112,24 @@
     firstWrong = remarks.length ? placeOf(Math.min(...remarks.map((each) => each.number))) : wrong[0];
   }
 
+  function findCause() {
+    const { diagnosis } = content;
+    decided = seen = null;
+    if (diagnosis && diagnosis.decided !== null) [decided, seen] = [placeOf(diagnosis.decided), placeOf(diagnosis.seen)];
+    outside = new Set((diagnosis ? diagnosis.outside : []).map(placeOf));
+  }
+
+  // The name of a step that a diagnosis marks; empty for any other.
+  const markOf = (place) => (place === decided ? "decided here" : place === seen ? "seen here" : "");
+  const isFaint = (number) => number !== null && outside.has(number - first);
+  const isFaintMessage = (message) => isFaint(message.sent) || isFaint(message.ended);
+
   // ---- The diagram ----------------------------------------------------------------------------------
 
   const scroller = at("scroller"), canvas = at("canvas");
   const xOf = (place) => MARGIN + place * COLUMN;
   const yOf = (node) => LANE / 2 + node * LANE;
+  const rowOf = (step) => (step.node < 0 ? floor - 26 : yOf(step.node));
 
   function downs(node) {
     const spans = [];
@@ -145,7 +160,7 @@
 
   function arrow(message) {
     const [x1, y1, x2, y2] = path(message);
-    const group = draw("g", {});
+    const group = draw("g", isFaintMessage(message) ? { class: "faint" } : {});
     const kind = `flight${message.copy ? " copy" : ""}${message.fate === "lost" ? " lost" : ""}`;
     group.append(draw("line", { x1, y1, x2, y2, class: kind + (message === chosen ? " chosen" : "") }));
     if (message.fate === "received") {
@@ -168,12 +183,23 @@
 
   function dot(step, place) {
     const x = xOf(place), node = step.node;
-    const y = node < 0 ? height - 26 : yOf(node);
-    const name = node < 0 ? "net" : "dot";
+    const y = rowOf(step);
+    const name = `${node < 0 ? "net" : "dot"}${outside.has(place) ? " faint" : ""}`;
     const shape = node < 0 ? draw("rect", { x: x - 4, y: y - 4, width: 8, height: 8, class: name })
       : draw("circle", { cx: x, cy: y, r: 5, class: name });
     shape.addEventListener("click", () => show(place));
-    return titled(shape, `${step.number}  ${called(step)}`);
+    const notes = [markOf(place), outside.has(place) ? "cannot have had to do with what is wrong" : ""].filter(Boolean);
+    return titled(shape, [`${step.number}  ${called(step)}`, ...notes].join(", "));
+  }
+
+  // The two steps that a diagnosis names, each with its name below the diagram, where it stays within it.
+  function drawMark(svg, place, left, row) {
+    const name = markOf(place), x = xOf(place), isLeft = x - left < 100;
+    if (place === decided) {
+      svg.append(titled(draw("circle", { cx: x, cy: rowOf(steps[place]), r: 11, class: "decided" }), name));
+    }
+    svg.append(draw("text", { x: isLeft ? x - 5 : x + 5, y: floor + 10 + row * 14, class: "named",
+      "text-anchor": isLeft ? "start" : "end" }, isLeft ? `▲ ${name}` : `${name} ▲`));
   }
 
   function drawWindow() {
@@ -208,14 +234,17 @@
       svg.append(dot(steps[place], place));
       const apart = Math.abs(place - current);
       if (apart === 0 || (steps[place].number % 10 === 0 && apart > 1)) {
-        svg.append(draw("text", { x: xOf(place), y: height - 4, "text-anchor": "middle" }, String(steps[place].number)));
+        svg.append(draw("text", { x: xOf(place), y: floor - 4, "text-anchor": "middle" }, String(steps[place].number)));
       }
     }
     for (const place of wrong) {
       if (place < from || place > to) continue;
-      const y = steps[place].node < 0 ? height - 26 : yOf(steps[place].node);
-      svg.append(titled(draw("circle", { cx: xOf(place), cy: y, r: 11, class: "wrong" }), "what is wrong"));
+      const shape = draw("circle", { cx: xOf(place), cy: rowOf(steps[place]), r: 11, class: "wrong" });
+      svg.append(titled(shape, markOf(place) || "what is wrong"));
     }
+    [decided, seen].forEach((place, row) => {
+      if (place !== null && place >= from && place <= to) drawMark(svg, place, left, row);
+    });
     return svg;
   }
 
@@ -450,6 +479,7 @@
     const step = steps[current];
     const line = step.line === undefined ? "" : `, ${step.line}`;
     at("action").textContent = `${step.number}  ${called(step)}${nodeOf(step) ? ` of ${nodeOf(step)}` : ""}${line}`;
+    at("action").classList.toggle("faint", outside.has(current));
     showSaid(step);
     showChanges(step);
     showState(step);
@@ -459,6 +489,8 @@
   function showSaid(step) {
     const found = remarks.filter((each) => each.number === step.number);
     const parts = found.flatMap((each) => [make("p", each.title, "bad"), make("pre", each.lines.join("\n")), ...each.tables.map(drawTable)]);
+    parts.unshift(...showMark(current));
+    if (outside.has(current)) parts.push(make("p", "This cannot have had to do with what is wrong."));
     const names = step.failed.map((index) => properties[index]).filter((name) => !found.some((each) => each.title.includes(name)));
     if (names.length) parts.push(make("p", `false here: ${names.join(", ")}`, "bad"));
     if (current === last && content.backTo !== null) {
@@ -466,6 +498,27 @@
       parts.push(make("p", stays ? "The behaviour stays in this state for ever." : `From here it goes back to step ${content.backTo}, for ever.`));
     }
     at("remarks").replaceChildren(...parts);
+  }
+
+  // At the two steps that a diagnosis names: which of them it is, and a way to the other.
+  function showMark(place) {
+    const name = markOf(place);
+    if (!name) return [];
+    const row = make("p"), other = place === decided ? seen : decided, { rows, deciding } = content.diagnosis;
+    const what = place === decided ? `: ${rows[deciding][1]}` : ". ";
+    row.append(make("strong", name), `${what} `, jump(place === decided ? "seen" : "decided", other));
+    return [row];
+  }
+
+  function jump(word, place) {
+    return button(`${word} at step ${steps[place].number}`, () => show(place));
+  }
+
+  function button(text, act) {
+    const made = make("button", text);
+    made.type = "button";
+    made.addEventListener("click", act);
+    return made;
   }
 
   function headRow(titles) {
@@ -503,10 +556,8 @@
       const row = make("p", "Messages: ");
       for (const message of mine) {
         const what = message.ended === step.number ? message.fate : message.copy ? "doubled" : "sent";
-        const button = make("button", `${what} ${message.label} (${nodes[message.src]} to ${nodes[message.dst]})`);
-        button.type = "button";
-        button.addEventListener("click", () => choose(message));
-        row.append(button, " ");
+        const label = `${what} ${message.label} (${nodes[message.src]} to ${nodes[message.dst]})`;
+        row.append(button(label, () => choose(message)), " ");
       }
       parts.push(row);
     }
@@ -554,6 +605,91 @@
     at("code").replaceChildren(...parts);
   }
 
+  // ---- The answer -----------------------------------------------------------------------------------
+
+  // What was found, its causes, and where the trace comes from; on a page that is played the step itself says it all.
+  function showAnswer() {
+    const { diagnosis, origins, play } = content;
+    at("findings").replaceChildren(...(play ? [] : remarks.slice(0, ANSWERS).flatMap(finding)));
+    if (!play && remarks.length > ANSWERS) at("findings").append(make("p", `… and ${remarks.length - ANSWERS} more below`));
+    at("causes").replaceChildren(...(diagnosis ? diagnosis.rows.flatMap(causeRow) : []));
+    at("stories").replaceChildren(...(diagnosis ? diagnosis.stories.map(story) : []));
+    at("origins").replaceChildren(...origins.flatMap(([name, short, full]) => {
+      const said = make("dd");
+      if (full) said.append(folded(short, make("div", full))); else said.append(make("code", short));
+      return [make("dt", name), said];
+    }));
+    at("answer").hidden = !at("findings").firstChild && !at("causes").firstChild && !origins.length;
+    showMarks();
+    showOutside();
+  }
+
+  function finding({ number, title, short }) {
+    const head = make("p"), place = placeOf(number);
+    head.append(make("span", title, "bad"), " ");
+    if (place + first === number) head.append(button(`step ${number}`, () => show(place)));
+    return short.length ? [head, make("pre", short.join("\n"))] : [head];
+  }
+
+  // A sentence in which each flaw that has a story leads to it.
+  function causeRow([head, text, names]) {
+    const said = make("dd");
+    let rest = text;
+    for (const name of names) {
+      const begin = rest.indexOf(name);
+      if (begin < 0) continue;
+      const link = make("a", name);
+      link.href = `#story-${name}`;
+      link.addEventListener("click", (event) => { event.preventDefault(); openStory(name); });
+      said.append(rest.slice(0, begin), link);
+      rest = rest.slice(begin + name.length);
+    }
+    said.append(rest);
+    return [make("dt", head), said];
+  }
+
+  function story([name, file, text]) {
+    const made = folded(`The story of ${name}`, ...text.split("\n\n").map((each) => make("p", each)), make("p", file));
+    made.id = `story-${name}`;
+    return made;
+  }
+
+  function openStory(name) {
+    const found = at(`story-${name}`);
+    found.open = true;
+    found.querySelector("summary").focus();
+    found.scrollIntoView({ block: "nearest" });
+  }
+
+  function folded(summary, ...parts) {
+    const made = make("details");
+    made.append(make("summary", summary), ...parts);
+    return made;
+  }
+
+  // The slider shows where the two steps are that a diagnosis names, and a button leads to each.
+  function showMarks() {
+    for (const [id, place] of [["decided", decided], ["seen", seen]]) {
+      at(id).hidden = place === null;
+      if (place !== null) at(id).textContent = `${markOf(place)}: step ${steps[place].number}`;
+    }
+    at("wrong").hidden = firstWrong === undefined || firstWrong === seen;
+    at("ticks").replaceChildren(...(decided === null ? [] : [decided, seen]).map((place) => {
+      const tick = make("span", undefined, place === decided ? "decided" : "seen");
+      const share = last ? place / last : 0;
+      tick.style.left = `calc(8px + (100% - 16px) * ${share})`;  // the slider's knob is 16 pixels wide
+      return tick;
+    }));
+  }
+
+  function showOutside() {
+    const { size } = outside;
+    at("outside").hidden = !size;
+    const verb = size === 1 ? "is drawn" : "are drawn";
+    at("outside").querySelector("span").textContent = `${counted(size, "step", "steps")} that cannot have had to do with`
+      + ` what is wrong, since no message and no later step of the same node leads from there to it, ${verb} faint.`;
+  }
+
   // ---- The strip of properties ----------------------------------------------------------------------
 
   function makeStrip() {
@@ -598,13 +734,14 @@
     at("message").textContent = "";
     const step = steps[current];
     at("scrubber").value = String(current);
-    at("scrubber").setAttribute("aria-valuetext", `step ${step.number}: ${called(step)}`);
-    at("position").textContent = `${step.number} of ${content.count}`;
+    const mark = markOf(current) && `, ${markOf(current)}`;
+    at("scrubber").setAttribute("aria-valuetext", `step ${step.number}: ${called(step)}${mark}`);
+    at("position").textContent = `${step.number} of ${content.count}${mark}`;
     if (nodes.length) { keepInSight(); drawWindow(); showNodes(); }
     showStrip();
     showStep();
     const failed = step.failed.map((index) => properties[index]);
-    at("live").textContent = `Step ${step.number}: ${called(step)}${nodeOf(step) ? ` of ${nodeOf(step)}` : ""}`
+    at("live").textContent = `Step ${step.number}: ${called(step)}${nodeOf(step) ? ` of ${nodeOf(step)}` : ""}${mark}`
       + `${step.refused ? ", which the spec does not allow" : ""}${failed.length ? `. False: ${failed.join(", ")}` : ""}`;
     history.replaceState(null, "", `#step=${step.number}`);
     for (const listener of listeners) listener(current);
@@ -664,6 +801,7 @@
     End: () => show(last),
     n: () => sameNode(1),
     p: () => sameNode(-1),
+    c: () => decided !== null && show(current === decided ? seen : decided),
     v: () => firstWrong !== undefined && show(firstWrong),
     d: () => theme(!isDark()),
     "?": toggleHelp,
@@ -695,14 +833,17 @@
     ({ steps, nodes, messages, actions, properties, remarks } = content);
     first = steps[0].number;
     last = steps.length - 1;
-    height = nodes.length * LANE + 34;
+    floor = nodes.length * LANE + 34;
     [current, drawn, chosen] = [-1, null, null];
     collect();
     markLate();
     findWrong();
+    findCause();
+    height = floor + (decided === null ? 0 : 30);  // for the names of two steps
     gaps = nodes.map((_, node) => downs(node));
     texts = null;
     showHead();
+    showAnswer();
     makePanels();
     makeStrip();
     at("diagram").hidden = at("nodes").hidden = !nodes.length;
@@ -711,7 +852,7 @@
     canvas.style.width = `${xOf(last) + MARGIN}px`;
     canvas.style.height = `${height}px`;
     search();
-    show(place ?? firstWrong ?? 0);
+    show(place ?? decided ?? firstWrong ?? 0);
   }
 
   function showHead() {
@@ -722,7 +863,6 @@
     const verdict = make("span", content.verdict, content.verdict === "holds" ? "good" : "bad");
     at("verdict").replaceChildren(verdict, `: ${content.reason}.${part}${below}`);
     at("scrubber").max = String(last);
-    at("wrong").hidden = firstWrong === undefined;
     if (nodes.length) fill("initial", content.initial);
     at("initial").hidden = !nodes.length;
     at("state").hidden = !variables.size;
@@ -734,6 +874,11 @@
       ["wrong", "v"], ["theme", "d"], ["help", "?"]]) at(id).addEventListener("click", () => keys[key]());
     at("scrubber").addEventListener("input", () => show(Number(at("scrubber").value)));
     at("search").addEventListener("input", search);
+    at("decided").addEventListener("click", () => show(decided));
+    at("seen").addEventListener("click", () => show(seen));
+    at("plainly").addEventListener("change", () => {
+      document.documentElement.classList.toggle("plain", at("plainly").checked);
+    });
     addEventListener("hashchange", () => { const place = stepOfAddress(); if (place !== null) show(place); });
     paper.addEventListener("change", () => layOut(paper.matches));
     let asked = false;
