@@ -445,7 +445,7 @@ def size(png: bytes) -> tuple[int, ...]:
 def test_a_screenshot_of_the_readme_can_be_taken_anew(name: str, browser: Browser, tmp_path: Path) -> None:
     """`python -m tests.scripts.screenshots` takes them."""
     with page_with(browser, SHOTS[name], tmp_path) as tab:
-        assert SHOTS[name].says in tab.inner_text("#remarks")
+        assert SHOTS[name].says in tab.inner_text("#answer")
         assert tab.locator("#canvas .wrong").count() > 0
         assert size(tab.screenshot()) == size((FOLDER / name).read_bytes())
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page
 from lockstep.systems.trace_files import import_trace
 from tests.support.places import ROOT
 from tests.support.programs.browsers import chromium
-from tests.support.programs.pages import page_of
+from tests.support.programs.pages import diagnosed_page
 
 FOLDER = ROOT / "docs" / "pictures"
 
@@ -44,10 +44,10 @@ SHOTS = {
 
 @contextmanager
 def page_with(browser: Browser, shot: Shot, folder: Path) -> Iterator[Page]:
-    """Open the page of a recording where it shows what is wrong."""
+    """Open the page of a recording where it begins: at what is wrong, or at the step that decides it."""
     trace, file = folder / f"{shot.name}.trace.ndjson", folder / f"{shot.name}.html"
     import_trace(ROOT / "traces" / "captured" / shot.recording, trace)
-    file.write_text(page_of(trace, **shot.switches), encoding="utf-8")
+    file.write_text(diagnosed_page(trace, **shot.switches), encoding="utf-8")
     tab = browser.new_page(viewport={"width": 1200, "height": shot.height}, color_scheme="light")
     tab.goto(file.as_uri())
     yield tab

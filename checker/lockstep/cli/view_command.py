@@ -39,10 +39,11 @@ def command(words: tuple[str, ...], output: Path | None, diagnoses: bool, spec_o
     """Write a page for stepping through a trace.
 
     The page is one HTML file that a browser opens from the disk; it loads nothing. It begins with what is wrong and,
-    where the trace leaves the spec, with the cause that `lockstep check` names, and opens at the step in which that was
-    decided; events that cannot have had to do with it are faint. It draws the messages between the nodes, and at each step the log of every node with the indexes into it, what the step changes, and its lines
-    in the spec and in the reference. For a long trace it shows the part around the first finding, or the end: up to
-    about 2,000 steps, and fewer where the page would exceed 8 MB. The page and the last line printed say which.
+    where the trace leaves the spec, with the cause that `lockstep check` names. It opens at the step in which that was
+    decided, if that is an earlier one, and events that cannot have had to do with it are faint. It draws the messages
+    between the nodes, and at each step the log of every node with the indexes into it, what the step changes, and its
+    lines in the spec and in the reference. For a long trace it shows the part around the first finding, or the end: up
+    to about 2,000 steps, and fewer where the page would exceed 8 MB. The page and the last line printed say which.
 
     The page of another variant of the spec has a name of its own: figure8.repaired.html beside figure8.html.
 

@@ -67,6 +67,11 @@ def page_of(trace: Path, **switches: bool | str | int) -> str:
     return build_page(tree_of(trace, **switches))
 
 
+def diagnosed_page(trace: Path, **switches: bool | str | int) -> str:
+    """Return the page of a trace that says why it leaves the spec, if it does."""
+    return build_page(page_content(*view_trace(trace, switches, diagnoses=True)))
+
+
 def tree_in(text: str) -> dict[str, Any]:
     """Return the content of a page from its text."""
     found: dict[str, Any] = json.loads(Elements(text).texts[1])

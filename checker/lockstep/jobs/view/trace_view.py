@@ -40,7 +40,8 @@ def view_trace(
     """Return a trace, or a file of ITF that was made of one, of a system that lockstep knows.
 
     Arguments: `switches`, constants that replace the header's; `say`, called with how far the check is; `whole`, all
-    steps of a trace, not only the part around what is wrong; `diagnoses`, whether the cause of a deviation is looked for.
+    steps of a trace, not only the part around what is wrong; `diagnoses`, whether the cause of a deviation is looked
+    for.
     Raises NothingToShowError where it is malformed, NoVerdictError where the check gave up, TraceError where a file of
     ITF names no header.
     """
