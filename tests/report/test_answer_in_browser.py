@@ -102,6 +102,24 @@ def test_a_finding_leads_to_its_step(opened: Page, figure8: Path) -> None:
     assert at(opened) == steps_of(figure8)[1]
 
 
+def test_the_first_finding_stands_above_and_the_others_are_folded(browser: Browser, tmp_path: Path) -> None:
+    trace, file = tmp_path / "torn_vote.trace.ndjson", tmp_path / "page.html"
+    import_trace(ROOT / "traces" / "captured" / "hashicorp" / "raft-1.7.3-torn_vote.ndjson", trace)
+    file.write_text(diagnosed_page(trace), encoding="utf-8")
+    tab = browser.new_page(viewport={"width": 1200, "height": 900})
+    tab.goto(file.as_uri())
+    first, *others = tree_in(file.read_text(encoding="utf-8"))["remarks"]
+    assert len(others) == 2
+    assert tab.locator("#findings > p").all_inner_texts() == [f"{first['title']} step {first['number']}"]
+    assert tab.inner_text("#findings summary") == "2 more findings"
+    assert not tab.is_visible("#findings details p")
+    assert tab.locator("#diagram").evaluate(TOP) < 600
+    tab.click("#findings summary")
+    tab.click("#findings details button >> nth=1")
+    assert at(tab) == others[1]["number"]
+    tab.close()
+
+
 # ---- The two steps ----
 
 
@@ -186,7 +204,7 @@ def test_what_cannot_have_had_to_do_with_it_is_faint_until_it_is_wanted_plainly(
     faint, *_ = tab.evaluate(shades)
     assert faint < 0.5
     assert tab.evaluate(shades) == [faint, 1, faint, faint, 1]
-    assert tab.inner_text("#outside").startswith("3 steps that cannot have had to do with what is wrong")
+    assert tab.inner_text("#outside").startswith("3 steps are faint: ")
     tab.evaluate("location.hash = '#step=1'")
     tab.wait_for_function("document.getElementById('position').textContent.startsWith('1 ')")
     assert "cannot have had to do with" in tab.inner_text("#remarks")

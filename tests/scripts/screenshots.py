@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page
@@ -14,20 +14,20 @@ from playwright.sync_api import Browser, Page
 from lockstep.systems.trace_files import import_trace
 from tests.support.places import ROOT
 from tests.support.programs.browsers import chromium
-from tests.support.programs.pages import diagnosed_page
+from tests.support.programs.lockstep_command import lockstep
 
 FOLDER = ROOT / "docs" / "pictures"
 
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A screenshot: the names of the trace and its recording, the height, the text on it, and the spec's variant."""
+    """A screenshot: the names of the trace and its recording, the height, the text on it, the options of the view."""
 
     name: str
     recording: str
     says: str
     height: int
-    switches: Mapping[str, bool] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
 
 
 SHOTS = {
@@ -36,9 +36,9 @@ SHOTS = {
         "dledger/dledger-0.2.7-figure8.ndjson",
         "committedIndex: the trace shows 2, the spec says 1",
         905,
-        {"repaired": True},
+        ("--switch", "repaired"),
     ),
-    "view_torn_vote.png": Shot("torn_vote", "hashicorp/raft-1.7.3-torn_vote.ndjson", "LeaderCompleteness", 965),
+    "view_torn_vote.png": Shot("torn_vote", "hashicorp/raft-1.7.3-torn_vote.ndjson", "LeaderCompleteness", 915),
 }
 
 
@@ -47,7 +47,8 @@ def page_with(browser: Browser, shot: Shot, folder: Path) -> Iterator[Page]:
     """Open the page of a recording where it begins: at what is wrong, or at the step that decides it."""
     trace, file = folder / f"{shot.name}.trace.ndjson", folder / f"{shot.name}.html"
     import_trace(ROOT / "traces" / "captured" / shot.recording, trace)
-    file.write_text(diagnosed_page(trace, **shot.switches), encoding="utf-8")
+    done = lockstep("view", *shot.options, trace.name, "-o", file, cwd=folder)
+    assert done.returncode == 0, done.stderr
     tab = browser.new_page(viewport={"width": 1200, "height": shot.height}, color_scheme="light")
     tab.goto(file.as_uri())
     yield tab

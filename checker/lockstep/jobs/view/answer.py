@@ -83,7 +83,8 @@ def origins_of(header: Header, system: System | None) -> tuple[Origin, ...]:
     if system is not None and system.constants is not None:
         by_value = defaultdict(list)
         for name, value in {**system.constants.defaults, **header.constants}.items():
-            by_value[str(value).lower()].append(name)
+            is_number = isinstance(value, int) and not isinstance(value, bool)
+            by_value["numbers" if is_number else str(value).lower()].append(f"{name} = {value}" if is_number else name)
         rows = sorted(by_value.items(), key=lambda row: (-len(row[1]), row[0]))
         short = ", ".join(f"{len(names)} {value}" for value, names in rows)
         found.append(Origin("switches", short, "\n".join(f"{value}: {', '.join(names)}" for value, names in rows)))

@@ -15,6 +15,9 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import TlaError, Value
 
+#: The beginning of a condition that is false, and of a line with what a quantifier binds there.
+_FALSE, _WITH = "false: ", "  with "
+
 
 def failed_properties(spec: Spec, states: Iterable[State]) -> Iterator[frozenset[str]]:
     """Yield the properties that are false of each state of a behaviour, of one at least, or of the step to it."""
@@ -44,8 +47,9 @@ def remarks_on(verdict: TraceVerdict, steps: Sequence[ShownStep], context: PageC
         place, number = (0, 0) if known is None else (known, steps[known].number)
         short = tuple(detail for each in finding.details for detail in each.splitlines())
         if finding.kind == "property" and number == steps[place].number:
-            short += tuple(false_where(finding.name, steps[: place + 1], context))
-            lines += why_false(finding.name, steps[: place + 1], context)
+            false = tuple(false_where(finding.name, steps[: place + 1], context))
+            short += _first_condition(false)
+            lines += (*false, *_definition(finding.name, context))
         tables = steps[place].tables if steps[place].line == finding.line else ()
         yield Remark(number, _title(finding), tuple(lines), tables, short)
 
@@ -56,17 +60,22 @@ def _title(finding: Finding) -> str:
 
 def property_remark(name: str, title: str, steps: Sequence[ShownStep], context: PageContext) -> Remark:
     """Return the remark that a property is false at the last step."""
-    place = context.spec.property_places.get(name)
-    lines = (*(() if place is None else (str(place),)), *why_false(name, steps, context))
-    return Remark(steps[-1].number, title, lines, short=tuple(false_where(name, steps, context)))
+    place, false = context.spec.property_places.get(name), tuple(false_where(name, steps, context))
+    lines = (*(() if place is None else (str(place),)), *false, *_definition(name, context))
+    return Remark(steps[-1].number, title, lines, short=_first_condition(false))
 
 
-def why_false(name: str, steps: Sequence[ShownStep], context: PageContext) -> Iterator[str]:
-    """Yield for which elements a property is false at the last step, which part of it is, and its definition."""
-    yield from false_where(name, steps, context)
+def _definition(name: str, context: PageContext) -> list[str]:
+    """Return the lines of a property's definition."""
     place = context.spec.property_places.get(name)
-    if place is not None:
-        yield from spec_lines(context.texts, place).splitlines()
+    return [] if place is None else spec_lines(context.texts, place).splitlines()
+
+
+def _first_condition(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return the elements that a property is false for and the first condition that is false, with both its sides."""
+    begins = [place for place, line in enumerate(lines) if line.startswith(_FALSE)]
+    kept = lines[: begins[1]] if len(begins) > 1 else lines
+    return tuple(line for line in kept if not line.startswith(_WITH))
 
 
 def false_where(name: str, steps: Sequence[ShownStep], context: PageContext) -> Iterator[str]:
@@ -85,7 +94,7 @@ def _false_parts(spec: Spec, name: str, before: State | None, after: State) -> I
     except TlaError:
         return
     for part in parts:
-        yield from (f"{'' if place else 'false: '}{line}" for place, line in enumerate(str(part).split("\n")))
+        yield from (f"{'' if place else _FALSE}{line}" for place, line in enumerate(str(part).split("\n")))
 
 
 def _false_elements(spec: Spec, name: str, before: State, after: State) -> Iterator[tuple[Value, ...]]:

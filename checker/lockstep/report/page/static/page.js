@@ -6,7 +6,6 @@
   const CELL = 58, BOX = 30, ROW = 15, LEFT = 44;  // of a log
   const LABEL = 60, LETTER = 6.4;                  // what points into it: letters a line, and the width of one
   const PAPER = 640, PAPER_STEPS = 120;            // how wide paper is, and how many steps stand on it
-  const ANSWERS = 10;                              // how many findings the page begins with
   const paper = matchMedia("print");
   const at = (id) => document.getElementById(id);
   // What the page shows, and what is derived from it: `load` sets all of it.
@@ -610,8 +609,12 @@
   // What was found, its causes, and where the trace comes from; on a page that is played the step itself says it all.
   function showAnswer() {
     const { diagnosis, origins, play } = content;
-    at("findings").replaceChildren(...(play ? [] : remarks.slice(0, ANSWERS).flatMap(finding)));
-    if (!play && remarks.length > ANSWERS) at("findings").append(make("p", `… and ${remarks.length - ANSWERS} more below`));
+    const isMain = (each, index) => !index || (diagnosis && each.number === diagnosis.seen);
+    const shown = play ? [] : remarks, others = shown.filter((each, index) => !isMain(each, index));
+    at("findings").replaceChildren(...shown.filter(isMain).flatMap(finding));
+    if (others.length) {
+      at("findings").append(folded(counted(others.length, "more finding", "more findings"), ...others.flatMap(finding)));
+    }
     at("causes").replaceChildren(...(diagnosis ? diagnosis.rows.flatMap(causeRow) : []));
     at("stories").replaceChildren(...(diagnosis ? diagnosis.stories.map(story) : []));
     at("origins").replaceChildren(...origins.flatMap(([name, short, full]) => {
@@ -685,9 +688,8 @@
   function showOutside() {
     const { size } = outside;
     at("outside").hidden = !size;
-    const verb = size === 1 ? "is drawn" : "are drawn";
-    at("outside").querySelector("span").textContent = `${counted(size, "step", "steps")} that cannot have had to do with`
-      + ` what is wrong, since no message and no later step of the same node leads from there to it, ${verb} faint.`;
+    at("outside").querySelector("span").textContent = `${counted(size, "step is", "steps are")} faint: no message or later step`
+      + ` of ${size === 1 ? "its" : "their"} node leads from there to what is wrong.`;
   }
 
   // ---- The strip of properties ----------------------------------------------------------------------
