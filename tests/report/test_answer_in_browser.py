@@ -111,6 +111,9 @@ def test_the_first_finding_stands_above_and_the_others_are_folded(browser: Brows
     first, *others = tree_in(file.read_text(encoding="utf-8"))["remarks"]
     assert len(others) == 2
     assert tab.locator("#findings > p").all_inner_texts() == [f"{first['title']} step {first['number']}"]
+    assert sum(line.startswith("false: ") for line in first["lines"]) > 1
+    short = ["false for n2", "false: Properties.tla:70:8: c.index <= LastCovered(state)", "  left:  6", "  right: 0"]
+    assert tab.inner_text("#findings > pre").splitlines() == short
     assert tab.inner_text("#findings summary") == "2 more findings"
     assert not tab.is_visible("#findings details p")
     assert tab.locator("#diagram").evaluate(TOP) < 600
