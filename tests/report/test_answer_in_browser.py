@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -129,14 +129,15 @@ def test_the_first_finding_stands_above_and_the_others_are_folded(browser: Brows
 def test_the_page_opens_where_it_was_decided_and_jumps_to_where_it_is_seen(opened: Page, figure8: Path) -> None:
     decided, seen = steps_of(figure8)
     assert (at(opened), seen) == (decided, decided + 1)
-    for jump, place, name in [
+    jumps: list[tuple[Callable[[], None], int, str]] = [
         (lambda: opened.click("#seen"), seen, "seen here"),
         (lambda: opened.click("#decided"), decided, "decided here"),
         (lambda: opened.click("#remarks button"), seen, "seen here"),
         (lambda: opened.click("#remarks button"), decided, "decided here"),
         (lambda: opened.keyboard.press("c"), seen, "seen here"),
         (lambda: opened.keyboard.press("c"), decided, "decided here"),
-    ]:
+    ]
+    for jump, place, name in jumps:
         jump()
         assert at(opened) == place
         assert opened.inner_text("#position").endswith(f", {name}")
