@@ -1,4 +1,4 @@
-"""Planted deviations judged: `python -m tests.scripts.diagnosis.judge FILE...` prints the table of the page.
+"""Planted deviations judged: `python -m tests.scripts.diagnosis.judge OUTPUT FILE...` prints the table of the page.
 
 A row is right if the diagnosis names first a rule that the function with the mistake states (rules.toml). A change of a
 recording is named rightly by the line, or by the action of the step that is missing.
@@ -7,11 +7,10 @@ recording is named rightly by the line, or by the action of the step that is mis
 from __future__ import annotations
 
 import csv
-import re
 import sys
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 RULES = Path(__file__).with_name("rules.toml")
@@ -19,7 +18,7 @@ RULES = Path(__file__).with_name("rules.toml")
 #: The cause that is right of each change of a recording.
 CHANGES = {"SHOWS": "value", "DROPPED": "step", "REPEATED": "repeated"}
 
-Row = Mapping[str, str]
+Row = dict[str, str]
 Rules = Mapping[str, Mapping[str, list[str]]]
 
 
@@ -80,15 +79,20 @@ def load_rules() -> Rules:
     return tomllib.loads(RULES.read_text(encoding="utf-8"))
 
 
+def write_judged(rows: Sequence[Row], rules: Rules, path: Path) -> None:
+    """Write rows as CSV, each with whether it is right."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [*rows[0], "right"], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({**row, "right": "yes" if is_right(row, rules) else "no"} for row in rows)
+
+
 def main() -> None:
-    """Print the table of some files, and the rows that are wrong."""
+    """Write the rows of some files, judged, into the first file that is named, and print the table."""
     rules = load_rules()
-    rows = [row for name in sys.argv[1:] for row in read_rows(Path(name))]
+    rows = [row for name in sys.argv[2:] for row in read_rows(Path(name))]
+    write_judged(rows, rules, Path(sys.argv[1]))
     print(table(rows, rules))
-    for row in rows:
-        if not is_right(row, rules):
-            short = re.sub(r"\s+", " ", row["planted"])
-            print(f"- {row['source']}: {short}: {row['cause']} {row['place']} {row['definition']} {row['what']}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,63 @@
+"""docs/measured/diagnosis.md: its table is that of the kept rows, and planting them again gives the same diagnoses."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from itertools import islice
+
+import pytest
+
+from tests.scripts.diagnosis.judge import is_right, load_rules, read_rows, system_of, table
+from tests.scripts.diagnosis.plant import changes, mistakes
+from tests.support.places import ROOT
+
+MEASURED = ROOT / "docs" / "measured"
+ROWS = read_rows(MEASURED / "diagnosis.csv")
+SEED = 3
+
+
+def test_the_page_has_the_table_of_the_rows() -> None:
+    assert table(ROWS, load_rules()) in (MEASURED / "diagnosis.md").read_text(encoding="utf-8")
+    assert len(ROWS) == 200
+
+
+def test_a_row_is_right_as_the_rules_say() -> None:
+    rules = load_rules()
+    assert {row["planted"] for row in ROWS if row["right"] == "yes"} == {
+        row["planted"] for row in ROWS if is_right(row, rules)
+    }
+    wrong = [row for row in ROWS if not is_right(row, rules)]
+    assert wrong, "a judge that finds everything right judges nothing"
+
+
+def test_every_rule_is_a_definition_or_a_flaw_of_its_spec() -> None:
+    from lockstep.systems.registry import SYSTEMS, simulators
+    from lockstep.systems.trace_specs import trace_spec
+
+    for name, plan in (("dledger", "published"), ("hashicorp", "raft_whole_published")):
+        system, simulator = simulators()[plan]
+        header, _ = simulator.cluster(plan, 0, 0)
+        known = {*trace_spec(header, plan).definitions, *header.constants}
+        assert system.spec in SYSTEMS
+        wrong = {rule for rules in load_rules()[name].values() for rule in rules} - known
+        assert wrong == set(), name
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("system", ["dledger", "hashicorp"])
+def test_planting_a_mistake_again_gives_the_same_diagnosis(system: str) -> None:
+    kept = [row for row in ROWS if " " not in row["rule"] and system_of(row) == system]
+    for found, row in zip(mistakes(system, 4, SEED), islice(kept, 4), strict=True):
+        assert without_time({name: str(value) for name, value in asdict(found).items()}) == without_time(row)
+
+
+@pytest.mark.nightly
+def test_changing_a_recording_again_gives_the_same_diagnosis() -> None:
+    kept = [row for row in ROWS if " " in row["rule"]]
+    for found, row in zip(changes(6, SEED), islice(kept, 6), strict=True):
+        assert without_time({name: str(value) for name, value in asdict(found).items()}) == without_time(row)
+
+
+def without_time(row: dict[str, str]) -> dict[str, str]:
+    """Return a row without how long it took, and how it was judged."""
+    return {name: value for name, value in row.items() if name not in ("seconds", "right")}
