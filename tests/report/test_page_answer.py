@@ -67,11 +67,11 @@ def figure8(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_page_has_the_sentences_that_a_check_prints(tmp_path: Path) -> None:
-    words = ("--switch", "repaired", ROWS["EvenQuorum"].path)
+    words = ("--switch", "repaired", ROWS["PriorTermCommit"].path)
     rows = viewed(tmp_path, *words)["diagnosis"]["rows"]
     assert [row[:2] for row in rows] == printed(tmp_path, *words)
-    assert [row[0] for row in rows] == ["cause", "or", "past"]
-    assert [row[2] for row in rows] == [["EvenQuorum"], [], []]
+    assert [row[0] for row in rows] == ["cause", "or", "or", "past"]
+    assert [row[2] for row in rows] == [["PriorTermCommit"], [], [], []]
 
 
 def test_a_page_of_a_spec_of_the_reader_s_own_has_them_too(tmp_path: Path, forgetful: Path) -> None:

@@ -12,8 +12,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
 from lockstep.base.deadline import Deadline
+from lockstep.base.interrupts import Interrupted
+from lockstep.cli.check_command import command as check_command
 from lockstep.conformance.cause_search import CauseSearch
 from lockstep.conformance.changed_steps import ChangedSteps
 from lockstep.conformance.deviation import find_deviation
@@ -205,12 +208,15 @@ def test_a_search_whose_time_is_over_says_so() -> None:
 
 
 def test_a_check_prints_the_cause_and_can_leave_it_out(tmp_path: Path) -> None:
-    trace = ROWS["EvenQuorum"].path
+    trace = ROWS["PriorTermCommit"].path
     with_it = lockstep("check", "--switch", "repaired", trace, cwd=tmp_path).stdout
     without = lockstep("check", "--no-diagnosis", "--switch", "repaired", trace, cwd=tmp_path).stdout
     added = [line for line in with_it.splitlines() if line not in without.splitlines()]
-    assert added[0] == "    cause      EvenQuorum=published: the spec with it allows the rest of the trace"
-    assert [line.split()[0] for line in added] == ["cause", "or", "past"]
+    assert added[0] == "    cause      PriorTermCommit=published: the spec with it allows the rest of the trace"
+    assert [line.split()[0] for line in added] == ["cause", "or", "or", "past"]
+    assert added[-1] == "    past       23 of the 28 earlier events could have influenced this one"
+    every = lockstep("check", "--switch", "repaired", ROWS["EvenQuorum"].path, cwd=tmp_path).stdout
+    assert "influenced" not in every, "all events before could have, which says nothing"
 
 
 def test_json_has_the_diagnosis(tmp_path: Path) -> None:
@@ -254,3 +260,106 @@ def test_the_expression_of_a_spec_of_the_reader_s_own_is_named(tmp_path: Path) -
         "11",
         "10",
     )
+
+
+# ---- The verdict stays, whatever goes wrong with its diagnosis ----
+
+OWN = r"""
+---- MODULE Own ----
+EXTENDS Integers, FiniteSets, TLC
+VARIABLE n
+Init == n = 0
+Up == n' = n + 1
+Says == PrintT("said") /\ n' = n + 2
+Count == n' = Cardinality({k \in 1..5 : k % 2 = 0})
+Power == n' = IF \E k \in 1..10^3 : k = n + 5000 THEN 1 ELSE 0
+Next == Up \/ Says \/ Count \/ Power
+====
+"""
+
+
+def own_trace(folder: Path, *steps: tuple[str, int], end: str = "") -> Path:
+    """Write the spec, and a trace of it that shows n after each step; return the trace's file."""
+    (folder / "Own.tla").write_text(OWN)
+    (folder / "Own.cfg").write_text("INIT Init\nNEXT Next\n")
+    header = Header("lockstep-trace/1", "mine", "1", "Own", ("n1",), {})
+    events = [Event(seq=seq, node="n1", action=action, shows={"n": n}) for seq, (action, n) in enumerate(steps)]
+    write_trace(folder / "t.ndjson", header, events)
+    if end:
+        lines = (folder / "t.ndjson").read_text().splitlines(keepends=True)
+        (folder / "t.ndjson").write_text("".join(lines[:-1]) + end)
+    return folder / "t.ndjson"
+
+
+def checked(folder: Path, *words: str) -> str:
+    """Return what a check of the own trace prints; it is violated."""
+    done = lockstep("check", *words, "--spec", "Own.tla", "t.ndjson", cwd=folder)
+    assert done.returncode == 1, done
+    return done.stdout
+
+
+def test_a_trace_that_is_cut_after_its_deviation_is_diagnosed_up_to_there(tmp_path: Path) -> None:
+    """A recorder that is killed leaves such a last line."""
+    row = ROWS["PriorTermCommit"]
+    text = row.path.read_text()
+    (tmp_path / "cut.ndjson").write_text(text[: text.rindex("{") - 40])
+    done = lockstep("check", "--switch", "repaired", "cut.ndjson", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "cause      PriorTermCommit=published: the spec with it allows this event and" in done.stdout
+
+
+def test_a_diagnosis_that_fails_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> bool:
+        raise ValueError("planted")
+
+    monkeypatch.setattr(CauseSearch, "decisions", broken)
+    own_trace(tmp_path, ("Up", 1), ("Up", 3))
+    monkeypatch.chdir(tmp_path)
+    printed = CliRunner().invoke(check_command, ["--spec", "Own.tla", "t.ndjson"], standalone_mode=False)
+    assert printed.return_value == 1
+    assert "n: the trace shows 3, the spec says 2" in printed.output
+    assert "    note       the cause could not be looked for: ValueError: planted" in printed.output
+
+
+def test_an_interrupt_of_a_diagnosis_leaves_the_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> bool:
+        raise Interrupted(2)
+
+    monkeypatch.setattr(CauseSearch, "decisions", interrupted)
+    own_trace(tmp_path, ("Up", 1), ("Up", 3))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(Interrupted):
+        check_command.main(["--spec", "Own.tla", "t.ndjson"], standalone_mode=False)
+    assert "n: the trace shows 3, the spec says 2" in capsys.readouterr().out
+
+
+def test_a_search_prints_nothing_that_the_spec_prints(tmp_path: Path) -> None:
+    own_trace(tmp_path, ("Says", 2), ("Says", 5))
+    words = ("check", "--spec", "Own.tla", "t.ndjson")
+    with_it, without = (lockstep(*words, *more, cwd=tmp_path).stderr for more in ((), ("--no-diagnosis",)))
+    assert with_it.count("said") == without.count("said") > 0
+
+
+def test_a_sentence_says_in_how_many_steps_and_evaluations_an_outcome_differs(tmp_path: Path) -> None:
+    own_trace(tmp_path, ("Up", 1), ("Up", 3), ("Up", 5), ("Up", 7))
+    assert "n + 1 is 2; were it 3, and in 2 later steps too, the spec would allow the rest of the trace" in checked(
+        tmp_path
+    )
+    own_trace(tmp_path, ("Count", 3))
+    assert "k % 2 = 0; were each of its 5 values the opposite, the spec would allow this event, the last" in checked(
+        tmp_path
+    )
+
+
+def test_a_power_is_not_computed_with_other_numbers(tmp_path: Path) -> None:
+    """10^7 elements would take for ever."""
+    own_trace(tmp_path, ("Power", 1))
+    assert "Own.tla:9:" in checked(tmp_path)
+
+
+def test_junit_and_annotations_have_the_cause(tmp_path: Path) -> None:
+    own_trace(tmp_path, ("Up", 1), ("Up", 3))
+    for form in ("junit", "github"):
+        assert "n + 1 is 2; were it 3" in checked(tmp_path, "--format", form)

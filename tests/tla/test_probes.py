@@ -54,7 +54,7 @@ def taken(spec: Spec, count: int, *outcomes: OtherOutcome) -> dict[str, Value]:
         assert after is not None
         assert spec.probes is not None
         if nth == count - 1:
-            spec.probes.begin(*outcomes)
+            spec.probes.begin(range(len(spec.probed)), *outcomes)
         after = spec.step(after, "Up", {})
         spec.probes.end()
     assert after is not None

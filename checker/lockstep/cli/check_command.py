@@ -63,8 +63,8 @@ Check: TypeAlias = "Callable[[Sequence[Path | MissingTrace]], Iterator[TraceVerd
     "diagnoses",
     default=True,
     show_default=True,
-    help="Say why a trace leaves the spec: the flaw, or the expression of the spec, with which it would not. Up to 20 "
-    "seconds for each of the first five such traces.",
+    help="Name the flaw, or the expression of the spec, that would make a trace fit which leaves the spec. Takes up to "
+    "20 seconds for each of the first five.",
 )
 @click.option(
     "--format",
@@ -101,9 +101,9 @@ def command(
     false with the values of both sides, and the lines of spec and reference. Each finding has a code
     (FILE:LINE: CODE ...); `lockstep explain CODE` explains it.
 
-    For the first traces that leave the spec, the verdict also names causes: the known flaw (or two) with which the spec
-    allows the rest; the expression of the spec that decides it, with what it came to, and the step in which it did;
-    or, of the trace, a line that alone is wrong, is too much, or follows a step that is missing.
+    For the first five traces that leave the spec, the verdict also names causes: the known flaw, or two, with which the
+    spec allows the rest; the expression of the spec that decides, its value, and the step in which it was evaluated; or
+    a line that alone is wrong, is too much, or follows a step that the trace does not have.
 
     The header of a trace says which known flaws of the protocol its system repairs. A flaw that the header leaves
     out counts as published: the spec then allows what the flaw does, and reports the properties that it breaks.
@@ -250,11 +250,20 @@ class _Diagnoses:
     left: int
 
     def explain(self, verdict: TraceVerdict, path: Path, diagnosis: Callable[[Path], Diagnosis | None]) -> TraceVerdict:
-        """Return a verdict, with why the trace leaves the spec."""
+        """Return a verdict, with why the trace leaves the spec.
+
+        Raises InterruptedAfterVerdict, with the verdict, where the search for that is interrupted.
+        """
+        from lockstep.base.interrupts import Interrupted
+        from lockstep.logs.log_check import InterruptedAfterVerdict
+
         found = verdict.explicable
         if self.left and found is not None:
             progress(f"{verdict.source}: looking for the cause of line {found.line}")
-            verdict.explain(diagnosis(path))
+            try:
+                verdict.explain(diagnosis(path))
+            except Interrupted as error:
+                raise InterruptedAfterVerdict(error.number, verdict) from error
             self.left -= 1
         return verdict
 

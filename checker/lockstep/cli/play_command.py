@@ -99,13 +99,14 @@ def _list_models() -> None:
     from lockstep.report.text_table import table
     from lockstep.systems.registry import manifests, model_system
 
+    click.echo("lockstep play MODEL plays one of these, and lockstep play --spec My.tla a spec of your own.")
+    click.echo("A witness is refuted on purpose: it shows that something can be reached.\n")
     for manifest in manifests():
         models = sorted(manifest.models, key=lambda each: (each.result != "violated", each.witness))
         rows = [(each.name, each.switch or "", *_shown_by(each)) for each in models]
         click.echo(f"{model_system(manifest.path).title}\n")
         click.echo(table(("model", "flaw", "shows", "states"), rows))
         click.echo()
-    click.echo("lockstep play MODEL plays one, and lockstep play --spec My.tla a spec of your own.")
 
 
 def _shown_by(model: ModelEntry) -> tuple[str, str]:

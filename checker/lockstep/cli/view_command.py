@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     "diagnoses",
     default=True,
     show_default=True,
-    help="Show why a trace leaves the spec: the flaw, or the expression of the spec, with which it would not. Up to 20 "
-    "seconds.",
+    help="Show why a trace leaves the spec: the flaw, or the expression of the spec, that would make it fit. Takes up "
+    "to 20 seconds.",
 )
 @spec_options()
 def command(words: tuple[str, ...], output: Path | None, diagnoses: bool, spec_options: SpecOptions) -> int:

@@ -6,7 +6,7 @@ Changed is the outcome of an expression in one step of the deviation's past or, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lockstep.base.deadline import Deadline
@@ -14,13 +14,28 @@ from lockstep.conformance.changed_steps import KINDS, ChangedSteps
 from lockstep.conformance.deviation import MAX_EVENTS, Deviation, cause_at, short_value
 from lockstep.conformance.diagnosis import DeviationCause
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.probed_values import OtherOutcome, ProbedExpression
+from lockstep.tla.values.probed_values import MAX_EVALUATIONS, OtherOutcome, ProbedExpression
 
 #: How much a number is changed at most, in the step at which the trace leaves the spec; in earlier ones by one.
 MAX_DIFFERENCE = 4
 
 #: The last steps of a deviation's past in which other outcomes are tried.
 MAX_STEPS_BACK = 12
+
+
+@dataclass(frozen=True, slots=True)
+class FlawedRun:
+    """A trace taken with some switches of flaws set the other way.
+
+    Attributes:
+        accepts: the number of events from the deviation on that are allowed then.
+        evaluated: the flaws whose switches some step evaluates.
+        differs: whether some state before the deviation is another one.
+    """
+
+    accepts: int
+    evaluated: frozenset[str]
+    differs: bool
 
 
 @dataclass(slots=True)
@@ -36,6 +51,8 @@ class CauseSearch:
     deadline: Deadline
     common: frozenset[str] = frozenset()
     notes: list[str] = field(default_factory=list)
+    #: The place of the first event whose step evaluates the switch of a flaw, by flaw.
+    _first: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Note what is not looked at."""
@@ -47,40 +64,63 @@ class CauseSearch:
     def flaw_sets(self) -> list[tuple[frozenset[str], int]]:
         """Return the flaws whose switches, set the other way, let the trace go on, with how far; else pairs of them.
 
-        Only what some step evaluates is tried: another switch changes nothing.
+        Only what some step evaluates is tried: another switch changes nothing. Pairs are tried that change the step at
+        which the trace leaves the spec, and those in which one flaw changes earlier states or what is evaluated.
         """
-        evaluated = {frozenset[str](): self._taken_with(frozenset())[1]}
-        for size in (1, 2):
-            found: dict[frozenset[str], int] = {}
-            for chosen in [one | {name} for one, names in evaluated.items() for name in sorted(names - one)]:
-                if len(chosen) != size or chosen in evaluated:
+        base = self._taken_with(frozenset())
+        runs = {name: self._taken_with(frozenset({name})) for name in sorted(base.evaluated) if self._has_time("flaws")}
+        found = {frozenset({name}): run.accepts for name, run in runs.items() if run.accepts}
+        for pair in () if found else self._pairs(base, runs):
+            if not self._has_time("pairs of flaws"):
+                break
+            if accepts := self._taken_with(pair).accepts:
+                found[pair] = accepts
+        return sorted(found.items(), key=lambda each: (-each[1], sorted(each[0])))
+
+    def _has_time(self, what: str) -> bool:
+        note = f"the time was over before all {what} were tried"
+        if self.deadline.is_over() and note not in self.notes:
+            self.notes.append(note)
+        return not self.deadline.is_over()
+
+    def _pairs(self, base: FlawedRun, runs: Mapping[str, FlawedRun]) -> Iterator[frozenset[str]]:
+        """Yield the pairs to try, each once, given the runs without a flaw and with each one."""
+        (line, event), state = self.deviation.events[-1], self.deviation.states[-1]
+        tried = set[frozenset[str]]()
+        for one, run in runs.items():
+            for other in sorted(run.evaluated - {one}):
+                pair = frozenset({one, other})
+                has_effect = run.differs or not run.evaluated <= base.evaluated
+                if pair in tried:
                     continue
-                if self.deadline.is_over():
-                    self.notes.append(f"the time was over before all {'flaws' if size == 1 else 'pairs of flaws'}")
-                    break
-                count, evaluated[chosen] = self._taken_with(chosen)
-                if count:
-                    found[chosen] = count
-            if found:
-                return sorted(found.items(), key=lambda each: (-each[1], sorted(each[0])))
-        return []
+                if has_effect or self.steps.take_as_seen(state, line, event, *self._outcomes(pair)) is not None:
+                    tried.add(pair)
+                    yield pair
 
-    def _taken_with(self, flaws: frozenset[str]) -> tuple[int, frozenset[str]]:
-        """Return how many events from the deviation on are allowed with some switches set the other way.
+    def _outcomes(self, flaws: frozenset[str]) -> list[OtherOutcome]:
+        return [OtherOutcome(number) for number, name in self.steps.switches.items() if name in flaws]
 
-        Returns the flaws, too, whose switches some step evaluates up to where the trace leaves the spec.
+    def _taken_with(self, flaws: frozenset[str]) -> FlawedRun:
+        """Take the events with some switches set the other way, up to the first that is not a step then.
+
+        Until a step evaluates one of them, the states are those of the trace.
         """
-        switches, state, count, seen = self.steps.switches, self.deviation.states[0], 0, set[int]()
-        outcomes = [OtherOutcome(number) for number, name in switches.items() if name in flaws]
-        for line, event in [*self.deviation.events, *self.deviation.later]:
-            if not self.steps.check.reading.is_observation(event):
-                after = self.steps.take_as_seen(state, line, event, *outcomes)
-                seen |= self.steps.seen.keys() & switches.keys()
-                if after is None:
-                    break
-                state = after
-            count += 1
-        return max(0, count - self.deviation.last), self.steps.flaws & {switches[number] for number in seen}
+        switches, events = self.steps.switches, [*self.deviation.events, *self.deviation.later]
+        begin = min((self._first[name] for name in flaws if name in self._first), default=0)
+        state, seen, differs = self.deviation.states[begin], {*self._first}, False
+        for place, (line, event) in enumerate(events[begin:], begin):
+            if self.steps.check.reading.is_observation(event):
+                continue
+            after = self.steps.take_as_seen(state, line, event, *self._outcomes(flaws))
+            new = {switches[number] for number in self.steps.seen.keys() & switches.keys()} & self.steps.flaws
+            seen |= new
+            if not flaws:
+                self._first.update(dict.fromkeys(new - self._first.keys(), place))
+            if after is None:
+                return FlawedRun(max(0, place - self.deviation.last), frozenset(seen), differs)
+            differs = differs or (place < self.deviation.last and after != self.deviation.states[place + 1])
+            state = after
+        return FlawedRun(len(events) - self.deviation.last, frozenset(seen), differs)
 
     # ---- Expressions ----
 
@@ -117,13 +157,14 @@ class CauseSearch:
             after = self.steps.take_as_seen(state, line, event, outcome)
             if after is None or after == usual:
                 continue
-            accepts = place + 1 + self.steps.count_accepted(after, rest, outcome) - self.deviation.last
+            count, again = self.steps.count_with(after, rest, outcome)
+            accepts = place + 1 + count - self.deviation.last
             if accepts < 1:
                 continue
             probed = self.steps.probed.probed[outcome.number]
             rank = (-accepts, *self._rank_of(probed), outcome.nth != 0, order)
             if outcome.number not in found or rank < found[outcome.number][0]:
-                found[outcome.number] = rank, self._decision(probed, outcome, seen, place, accepts)
+                found[outcome.number] = rank, self._decision(probed, outcome, seen, place, (accepts, again))
         ranked = {number: cause for number, (_, cause) in sorted(found.items(), key=lambda each: each[1][0])}
         return [cause for number, cause in ranked.items() if not self._is_one_of_several(number, ranked)]
 
@@ -164,7 +205,7 @@ class CauseSearch:
         outcome: OtherOutcome,
         seen: Mapping[int, Sequence[Value]],
         place: int,
-        accepts: int,
+        counts: tuple[int, int],
     ) -> DeviationCause:
         at, values = max(0, outcome.nth - 1), seen[outcome.number]
         return cause_at(
@@ -173,8 +214,10 @@ class CauseSearch:
             probed.kind,
             " ".join(probed.text.split()),
             place,
-            accepts,
+            counts[0],
             at=str(probed.loc),
+            evaluation=_evaluation(outcome, len(values)),
+            again=counts[1],
             came_to="" if probed.kind == "update" or at >= len(values) else short_value(values[at]),
             would_be=short_value(values[at] + outcome.by) if probed.kind == "number" and at < len(values) else "",
             sides=tuple(short_value(seen[side][at]) for side in probed.sides if at < len(seen.get(side, ()))),
@@ -205,3 +248,8 @@ class CauseSearch:
             return None
         text = " ".join(best.text.split())
         return cause_at(self.deviation, self.steps.check, "rule", text, self.deviation.last, 0, at=str(best.loc))
+
+
+def _evaluation(outcome: OtherOutcome, count: int) -> str:
+    """Return which of the evaluations of an expression in a step are changed, where there are several."""
+    return "" if count < 2 else f"{outcome.nth or 'each'} of {count}{' or more' * (count == MAX_EVALUATIONS)}"

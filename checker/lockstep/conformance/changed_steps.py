@@ -43,8 +43,12 @@ class ChangedSteps:
         return self._probes.seen
 
     def take(self, state: State, line: int, event: Event, *outcomes: OtherOutcome) -> State | None:
-        """Take a step with other outcomes; None where it is not enabled, or has no value."""
-        self._probes.begin(*outcomes)
+        """Take a step with other outcomes; None where it is not enabled, or has no value.
+
+        Without outcomes all expressions are seen, else those and the switches alone.
+        """
+        every = range(len(self.probed.probed))
+        self._probes.begin({*self.switches, *(each.number for each in outcomes)} if outcomes else every, *outcomes)
         try:
             return self.probed.step(state, event.action, self.check.reading.arguments(line, event))
         except (TlaError, RecursionError):
@@ -65,32 +69,43 @@ class ChangedSteps:
             self.check.result.findings.clear()
 
     def plain(self, state: State, line: int, event: Event) -> State | None:
-        """Take a step of the spec as it is, whatever the event shows; an observation changes nothing."""
+        """Take a step of the spec as it is, whatever the event shows; an observation changes nothing.
+
+        None where it is not enabled, or has no value.
+        """
         if self.check.reading.is_observation(event):
             return state
-        return self.check.spec.step(state, event.action, self.check.reading.arguments(line, event))
+        try:
+            return self.check.spec.step(state, event.action, self.check.reading.arguments(line, event))
+        except (TlaError, RecursionError):
+            return None
 
-    def count_accepted(
-        self, state: State, events: Iterable[tuple[int, Event]], outcome: OtherOutcome | None = None
-    ) -> int:
-        """Return how many events are steps of the spec from a state, some of them only with an outcome, if it is given.
+    def count_accepted(self, state: State, events: Iterable[tuple[int, Event]]) -> int:
+        """Return how many events are steps of the spec from a state."""
+        return self.count_with(state, events, None)[0]
+
+    def count_with(
+        self, state: State, events: Iterable[tuple[int, Event]], outcome: OtherOutcome | None
+    ) -> tuple[int, int]:
+        """Return how many events are steps of the spec from a state, and how many of them only with an outcome.
 
         A mistaken rule is mistaken each time: an outcome that explains later events, too, is more likely to be that of
         the rule.
         """
-        count = 0
+        count = again = 0
         for line, event in events:
             try:
                 after = self.check.advance(state, line, event)
-            except (TlaError, TraceError):
+            except (TlaError, TraceError, RecursionError):
                 after = None
             if after is None and outcome is not None:
                 after = self._again(state, line, event, outcome)
+                again += after is not None
             if after is None:
                 break
             state, count = after, count + 1
         self.check.result.findings.clear()
-        return count
+        return count, again
 
     def _again(self, state: State, line: int, event: Event, outcome: OtherOutcome) -> State | None:
         """Take a later step with the same outcome, in whichever evaluation that agrees with the event."""

@@ -12,7 +12,7 @@ from lockstep.conformance.diagnosis import DeviationCause
 from lockstep.conformance.run_search import CandidateRun
 from lockstep.conformance.trace_check import Events, TraceCheck
 from lockstep.tla.state import State
-from lockstep.tla.values.kinds import Value, format_value
+from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, format_beginning
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event
 
@@ -50,6 +50,19 @@ class Deviation:
     def line(self) -> int:
         """The line at which the trace leaves the spec."""
         return self.events[-1][0]
+
+    def count_accepted(self, check: TraceCheck) -> int:
+        """Return how many events from the deviation on another spec allows, given its check of the trace."""
+        state = check.initial() if self.is_whole else self.states[0]
+        for place, (line, event) in enumerate([*self.events, *self.later]):
+            try:
+                after = check.advance(state, line, event)
+            except (TlaError, TraceError):
+                after = None
+            if after is None:
+                return max(0, place - self.last)
+            state = after
+        return 1 + len(self.later)
 
     def past(self, check: TraceCheck) -> list[int]:
         """Return the places of the events that happened before the deviation, and its own, in their order."""
@@ -104,6 +117,8 @@ def cause_at(
     came_to: str = "",
     would_be: str = "",
     sides: tuple[str, ...] = (),
+    evaluation: str = "",
+    again: int = 0,
 ) -> DeviationCause:
     """Return a cause that matters at the event of a place; the other arguments are its attributes."""
     line, event = deviation.events[place]
@@ -121,11 +136,13 @@ def cause_at(
         came_to=came_to,
         would_be=would_be,
         sides=sides,
+        evaluation=evaluation,
+        again=again,
         reference=check.interface.locate(event.action),
     )
 
 
 def short_value(value: Value) -> str:
     """Return the text of a value for a cause, cut where it is long."""
-    text = format_value(value)
-    return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 4]} ..."
+    is_listed = isinstance(value, bool | int | str | ModelValue | tuple | frozenset | Fcn)
+    return format_beginning(value, MAX_VALUE) if is_listed else "a set without a list"

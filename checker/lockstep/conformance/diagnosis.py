@@ -20,6 +20,8 @@ class DeviationCause:
         place: that of the expression, as MODULE.tla:LINE:COLUMN.
         came_to: what the expression came to, and `would_be`, of a number, what it would have to be.
         sides: what both sides of a comparison came to.
+        evaluation: which evaluation in the step it is of, where there are several, as "3 of 5" or "each of 5".
+        again: the number of later steps in which the same outcome is needed again.
         line: the line of the event at which it matters.
         action: that event's action.
         node: its node.
@@ -40,6 +42,8 @@ class DeviationCause:
     came_to: str = ""
     would_be: str = ""
     sides: tuple[str, ...] = ()
+    evaluation: str = ""
+    again: int = 0
     reference: str = ""
 
 

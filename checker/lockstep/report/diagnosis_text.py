@@ -18,31 +18,22 @@ def diagnosis_rows(diagnosis: Diagnosis, line: int) -> list[tuple[str, str]]:
     """
     found = [("or" if number else "cause", cause_text(each, line)) for number, each in enumerate(diagnosis.causes)]
     if not found and diagnosis.events:
-        found = [("cause", "none found: no flaw, and no other outcome of one expression, lets the trace go on")]
-    if diagnosis.past:
-        earlier, before = len(diagnosis.past) - 1, diagnosis.events - 1
-        found.append(("past", f"{earlier} of the {counted(before, 'event')} before can have had to do with it"))
+        found = [("cause", "none found among the flaws, and the conditions, numbers and updates of the spec")]
+    earlier, before = len(diagnosis.past) - 1, diagnosis.events - 1
+    if 0 <= earlier < before:  # else every one could
+        found.append(("past", f"{earlier} of the {counted(before, 'earlier event')} could have influenced this one"))
     return found + [("note", note) for note in diagnosis.notes]
 
 
 def cause_text(cause: DeviationCause, line: int) -> str:
     """Return a cause as a sentence; `line` is that of the event at which the trace leaves the spec."""
-    reach = _reach(cause)
-    of = f" of {visible_line(cause.node)}" if cause.node else ""
-    at = "" if cause.line == line else f" at line {cause.line} ({cause.action}{of})"
-    what = visible_line(cause.what)
+    reach, what = _reach(cause), visible_line(cause.what)
     match cause.kind:
         case "flaws":
             return f"{what}: the spec with {'it' if ',' not in what else 'both'} allows {reach}"
-        case "formula":
-            other = "FALSE" if cause.came_to == "TRUE" else "TRUE"
-            sides = f" ({' and '.join(map(visible_line, cause.sides))})" if cause.sides else ""
-            return f"{cause.place}: {what} is {cause.came_to}{sides}{at}; were it {other}, the spec would allow {reach}"
-        case "number":
-            would = f"were it {cause.would_be}, the spec would allow {reach}"
-            return f"{cause.place}: {what} is {cause.came_to}{at}; {would}"
-        case "update":
-            return f"{cause.place}: without {what}{at}, the spec would allow {reach}"
+        case "formula" | "number" | "update":
+            too = f", and in {counted(cause.again, 'later step')} too," if cause.again else ","
+            return f"{cause.place}: {_changed(cause, what, _at(cause, line))}{too} the spec would allow {reach}"
         case "value":
             return f"the line alone: the spec allows {_after(cause)}, had this one shown and sent what the spec says"
         case "repeated":
@@ -54,6 +45,31 @@ def cause_text(cause: DeviationCause, line: int) -> str:
             return f"no single change lets the trace go on; {says} {cause.place}: {what}"
         case _:
             return f"a step before the line is missing: after {what} the spec allows {reach}"
+
+
+def _at(cause: DeviationCause, line: int) -> str:
+    """Return the earlier step in which an expression was evaluated, and which of its evaluations it was."""
+    of = f" of {visible_line(cause.node)}" if cause.node else ""
+    at = "" if cause.line == line else f" at line {cause.line} ({cause.action}{of})"
+    return at if not cause.evaluation or _all(cause) else f" in its evaluation {cause.evaluation}{at}"
+
+
+def _all(cause: DeviationCause) -> str:
+    """Return in how many evaluations a cause changes an expression, where it is more than one."""
+    return cause.evaluation.removeprefix("each of ") if cause.evaluation.startswith("each") else ""
+
+
+def _changed(cause: DeviationCause, what: str, at: str) -> str:
+    """Return what an expression came to, and what it would have to come to, without an end."""
+    if cause.kind == "update":
+        return f"without {what}{at}"
+    if (every := _all(cause)) and cause.kind == "formula":
+        return f"{what}{at}; were each of its {every} values the opposite"
+    if every:
+        return f"{what} is first {cause.came_to}{at}; were it {cause.would_be}, and the {every} values as much off"
+    sides = f" ({' and '.join(map(visible_line, cause.sides))})" if cause.sides else ""
+    other = cause.would_be or ("FALSE" if cause.came_to == "TRUE" else "TRUE")
+    return f"{what} is {cause.came_to}{sides}{at}; were it {other}"
 
 
 def _reach(cause: DeviationCause) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from lockstep.base.characters import visible, visible_line
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.report.verdict_text import finding_text, verdict_text
+from lockstep.report.verdict_text import explained_text, verdict_text
 
 
 def commands(verdicts: Sequence[TraceVerdict]) -> Iterator[str]:
@@ -24,7 +24,7 @@ def commands(verdicts: Sequence[TraceVerdict]) -> Iterator[str]:
     for verdict in verdicts:
         for finding in verdict.findings:
             source = finding.source or verdict.source
-            text = finding_text(source, finding).removeprefix(f"{visible_line(source)}:{finding.line}: ")
+            text = explained_text(verdict, finding).removeprefix(f"{visible_line(source)}:{finding.line}: ")
             kind = "warning" if finding.disputed else "error"
             yield _command(kind, source, finding.line, text.partition("\n")[0], text)
         if verdict.verdict not in (Verdict.HOLDS, Verdict.VIOLATED):
@@ -84,7 +84,7 @@ def summary(verdicts: Sequence[TraceVerdict]) -> str:
         lines.append(f"| {_code(verdict.source)} | {verdict.verdict} | {counts} |")
     for verdict in verdicts:
         parts = [] if verdict.verdict in (Verdict.HOLDS, Verdict.VIOLATED) else [verdict_text(verdict).splitlines()[0]]
-        parts += [finding_text(finding.source or verdict.source, finding) for finding in verdict.findings]
+        parts += [explained_text(verdict, finding) for finding in verdict.findings]
         lines += ["", *(f"<pre>{_lines(each)}</pre>" for each in parts)] if parts else []
     return "\n".join(lines) + "\n"
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from lockstep.base.characters import xml_text
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
-from lockstep.report.verdict_text import finding_text
+from lockstep.report.verdict_text import explained_text
 
 
 def junit_xml(verdicts: Sequence[TraceVerdict]) -> str:
@@ -42,10 +42,10 @@ def _case(suite: ElementTree.Element, verdict: TraceVerdict) -> None:
                 "type": finding.code,
                 "message": xml_text(f"line {finding.line}: {finding.name}"),
             }
-            ElementTree.SubElement(case, "failure", what).text = xml_text(finding_text(verdict.source, finding))
+            ElementTree.SubElement(case, "failure", what).text = xml_text(explained_text(verdict, finding))
     elif verdict.verdict is not Verdict.HOLDS:
         what = {"type": str(verdict.verdict), "message": xml_text(verdict.reason)}
-        found = "\n".join(finding_text(verdict.source, finding) for finding in verdict.findings)
+        found = "\n".join(explained_text(verdict, finding) for finding in verdict.findings)
         ElementTree.SubElement(case, "error", what).text = xml_text(found) or None
     if verdict.notes:
         ElementTree.SubElement(case, "system-out").text = xml_text("\n".join(verdict.notes))

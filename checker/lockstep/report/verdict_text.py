@@ -41,6 +41,14 @@ def finding_text(source: str, finding: Finding) -> str:
     return visible("\n".join(lines))
 
 
+def explained_text(verdict: TraceVerdict, finding: Finding) -> str:
+    """Return a finding of a verdict as text, the deviation with its cause, where that was looked for."""
+    text = finding_text(finding.source or verdict.source, finding)
+    if verdict.diagnosis is None or finding is not verdict.deviation:
+        return text
+    return visible("\n    ".join([text, *diagnosis_lines(verdict.diagnosis, finding.line)]))
+
+
 def _is_only_a_line(finding: Finding) -> bool:
     """Return whether the line number says all about the place: an event of a log of the user's own is its line."""
     at_line = finding.seq == finding.line and finding.recorded_line is None
@@ -61,10 +69,7 @@ def verdict_text(verdict: TraceVerdict, *, colour: bool = False) -> str:
         word = f"{code} {word}"
     counted = f" ({counts})" if code is None or verdict.events else ""
     head = f"{visible_line(place)}: {word}: {reason}{counted}"
-    findings = [finding_text(verdict.source, each) for each in verdict.findings]
-    if verdict.diagnosis is not None and verdict.deviation is not None:
-        at = verdict.findings.index(verdict.deviation)
-        findings[at] = "\n    ".join([findings[at], *diagnosis_lines(verdict.diagnosis, verdict.deviation.line)])
+    findings = [explained_text(verdict, each) for each in verdict.findings]
     return visible("\n".join([head, *verdict.notes, *findings]))
 
 

@@ -27,7 +27,7 @@ from lockstep.systems.logging_system import logging_system
 from lockstep.systems.mapped_spec import MappedSpec, load_mapped_spec
 from lockstep.systems.own_traces import as_own_mistake, opened, with_notes
 from lockstep.systems.system import System
-from lockstep.systems.trace_diagnosis import known_diagnosis, own_diagnosis
+from lockstep.systems.trace_diagnosis import diagnosis_or_note, known_diagnosis, own_diagnosis
 from lockstep.systems.trace_files import import_in_memory, open_or_import, watched
 from lockstep.systems.trace_specs import Switches, compiled, spec_hash, system_of, tlc_spec
 from lockstep.systems.wire_files import is_wire
@@ -122,10 +122,10 @@ class KnownTraceCheck:
         return found  # type: ignore[return-value]  # a list of paths is a sequence of them
 
     def diagnosis(self, path: Path) -> Diagnosis | None:
-        """Return why a trace leaves the spec; None where that is not known of such a file. Raises as a check does."""
+        """Return why a trace leaves the spec; None where that is not known of such a file."""
         if self.by_tlc or path == STDIN or is_wire(path) or is_itf(path) or logging_system(path) is not None:
             return None
-        return known_diagnosis(path, self.switches, self.jar)
+        return diagnosis_or_note(lambda: known_diagnosis(path, self.switches, self.jar))
 
     # ---- The logs of nodes ----
 
@@ -284,10 +284,10 @@ class OwnTraceCheck:
         return _hinting(with_notes(found, self.loaded.unchecked))
 
     def diagnosis(self, path: Path) -> Diagnosis | None:
-        """Return why a trace leaves the spec; None where that is not known of such a file. Raises as a check does."""
+        """Return why a trace leaves the spec; None where that is not known of such a file."""
         if self.parsed is not None or path == STDIN or is_itf(path) or self.loaded.needs_search:
             return None
-        return own_diagnosis(path, self.loaded)
+        return diagnosis_or_note(lambda: own_diagnosis(path, self.loaded))
 
     # ---- A trace, or a log whose lines have one step each in full ----
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 
 from lockstep.base.deadline import Deadline
@@ -24,7 +26,6 @@ from lockstep.systems.system import Choice, System
 from lockstep.systems.trace_files import open_or_import, watched
 from lockstep.systems.trace_specs import Switches, compiled, expanded, system_of
 from lockstep.tla.spec import Spec
-from lockstep.trace.trace_reader import Trace
 
 #: The time that one diagnosis may take, in seconds, and the causes that it names.
 DIAGNOSIS_SECONDS, MAX_CAUSES = 20.0, 3
@@ -32,8 +33,22 @@ DIAGNOSIS_SECONDS, MAX_CAUSES = 20.0, 3
 #: The values of a switch of a flaw.
 _PUBLISHED, _REPAIRED = "published", "repaired"
 
-#: Returns whether the spec with some flaws set the other way allows a trace past a line.
-_Confirm = Callable[[frozenset[str], int], bool]
+#: Returns the check of the trace against the spec with some flaws set the other way.
+_WithFlaws = Callable[[frozenset[str]], TraceCheck]
+
+
+def diagnosis_or_note(diagnosis: Callable[[], Diagnosis | None]) -> Diagnosis | None:
+    """Return a diagnosis; where the search for it fails, whatever goes wrong, one that says so: there is a verdict.
+
+    Nothing is printed meanwhile: the check has shown what the spec prints and warns of.
+    """
+    try:
+        with warnings.catch_warnings(), redirect_stderr(StringIO()):
+            warnings.simplefilter("ignore")
+            return diagnosis()
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}".partition("\n")[0]
+        return Diagnosis((), (), 0, (f"the cause could not be looked for: {why}",))
 
 
 def known_diagnosis(path: Path, switches: Switches, jar: Path | None = None) -> Diagnosis | None:
@@ -42,34 +57,28 @@ def known_diagnosis(path: Path, switches: Switches, jar: Path | None = None) -> 
     Arguments: `switches`, constants that replace the header's; `jar`, the tla2tools that the spec is parsed with.
     Raises as the check of the trace does.
     """
-    trace = _opened(path)
+    trace = open_or_import(path, silent)[0]
     system, header = system_of(trace.header, trace.source), trace.header
     assert system.constants is not None
     chosen = {**system.constants.defaults, **header.constants, **expanded(system.constants, switches)}
     flaws = {name: value for name, value in chosen.items() if _is_flaw(system, name)}
 
-    def confirm(others: frozenset[str], line: int) -> bool:
+    def with_others(others: frozenset[str]) -> TraceCheck:
         turned = {name: _PUBLISHED if flaws[name] == _REPAIRED else _REPAIRED for name in others}
         spec = compiled(system, header, trace.source, chosen | turned, jar)
-        again = _opened(path)
-        found = find_deviation(again, TraceCheck(again, spec, system.interface(spec)))
-        return found is None or found.line > line
+        return TraceCheck(trace, spec, system.interface(spec))
 
     spec = compiled(system, header, trace.source, switches, jar)
 
     def probed() -> Spec:
         return compiled(system, header, trace.source, switches, jar, has_probes=True)
 
-    return _diagnosis(trace, spec, system.interface(spec), probed, flaws, confirm)
+    return _diagnosis(trace, spec, system.interface(spec), probed, flaws, with_others)
 
 
 def _is_flaw(system: System, name: str) -> bool:
     allowed = () if system.constants is None else system.constants.allowed.get(name, ())
     return set(allowed) == {_PUBLISHED, _REPAIRED}
-
-
-def _opened(path: Path) -> Trace:
-    return open_or_import(path, silent)[0]
 
 
 def own_diagnosis(path: Path, loaded: MappedSpec) -> Diagnosis | None:
@@ -82,7 +91,7 @@ def own_diagnosis(path: Path, loaded: MappedSpec) -> Diagnosis | None:
     def probed() -> Spec:
         return load_own_spec(loaded.files, loaded.system, has_probes=True)
 
-    return _diagnosis(events, loaded.spec, loaded.interface, probed, {}, lambda _, __: False)
+    return _diagnosis(events, loaded.spec, loaded.interface, probed, {}, None)
 
 
 def _diagnosis(
@@ -91,7 +100,7 @@ def _diagnosis(
     interface: Interface,
     probed: Callable[[], Spec],
     flaws: Mapping[str, Choice],
-    confirm: _Confirm,
+    with_flaws: _WithFlaws | None,
 ) -> Diagnosis | None:
     deadline = Deadline(DIAGNOSIS_SECONDS)
     check = TraceCheck(trace, spec, interface)
@@ -104,23 +113,23 @@ def _diagnosis(
     common = frozenset(path.stem for path in common_dir().glob("*.tla"))
     steps = ChangedSteps(check, probed(), frozenset(flaws))
     search, lines = CauseSearch(deviation, steps, deadline, common), LineSearch(deviation, steps, deadline)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those of the spec were shown by the check
-        past = deviation.past(check)
-        causes = [*_flaws(search, flaws, confirm), *search.decisions(past), *lines.causes()]
-        if not causes and (rule := search.rule()) is not None:
-            causes.append(rule)
+    past = deviation.past(check)
+    known = [] if with_flaws is None else _flaws(search, flaws, with_flaws)
+    causes = [*known, *search.decisions(past), *lines.causes()]
+    if not causes and (rule := search.rule()) is not None:
+        causes.append(rule)
     before = tuple(deviation.events[place][0] for place in past)
     return Diagnosis(_first(causes), before, len(deviation.events), (*search.notes, *lines.notes))
 
 
-def _flaws(search: CauseSearch, flaws: Mapping[str, Choice], confirm: _Confirm) -> list[DeviationCause]:
+def _flaws(search: CauseSearch, flaws: Mapping[str, Choice], with_flaws: _WithFlaws) -> list[DeviationCause]:
+    """Return the flaws with which the spec, compiled with them, allows the deviation, and how far it does."""
     found = []
-    for names, accepts in search.flaw_sets()[:MAX_CAUSES]:
-        if confirm(names, search.deviation.line):
-            what = ", ".join(
-                f"{name}={_PUBLISHED if flaws[name] == _REPAIRED else _REPAIRED}" for name in sorted(names)
-            )
+    for names, _ in search.flaw_sets()[:MAX_CAUSES]:
+        accepts = search.deviation.count_accepted(with_flaws(names))
+        if accepts:
+            values = {name: _PUBLISHED if flaws[name] == _REPAIRED else _REPAIRED for name in sorted(names)}
+            what = ", ".join(f"{name}={value}" for name, value in values.items())
             found.append(cause_at(search.deviation, search.steps.check, "flaws", what, search.deviation.last, accepts))
     return found
 

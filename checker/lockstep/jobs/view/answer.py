@@ -21,7 +21,7 @@ from lockstep.trace.trace_format import Header
 def diagnose(verdict: TraceVerdict, path: Path, diagnosis: Callable[[Path], Diagnosis | None], say: Say) -> None:
     """Add to the verdict on a trace why it leaves the spec, if it does.
 
-    Arguments: `diagnosis`, that of the trace's check. Raises as a check does.
+    Arguments: `diagnosis`, that of the trace's check.
     """
     found = verdict.explicable
     if found is not None:

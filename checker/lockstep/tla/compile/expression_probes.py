@@ -8,10 +8,10 @@ from lockstep.tla.compile.context_facts import is_boolean
 from lockstep.tla.compile.expression_context import Context
 from lockstep.tla.compile.program import Program
 from lockstep.tla.compile.value_shapes import COMPARISONS
-from lockstep.tla.syntax.tree import Bind, Builtin, Call, Expr, Location, Number
+from lockstep.tla.syntax.tree import Bind, Builtin, Call, Expr, Location, Number, walk
 
 #: The operators of arithmetic whose results are probed, and those that compare numbers.
-_ARITHMETIC = frozenset({"+", "-", "\\div", "*", "%"})
+_ARITHMETIC = frozenset({"+", "-", "\\div", "*"})
 _ORDER = frozenset({"<", ">", "\\leq", "\\geq"})
 
 #: Formulas whose opposite is that of a part, which has a probe of its own, or that are TRUE or FALSE as they stand.
@@ -31,13 +31,23 @@ class ProbeTable:
     numbers: dict[tuple[Location, str], int] = field(default_factory=dict)
     operands: dict[Location, tuple[Location, Location]] = field(default_factory=dict)
     _sides: dict[int, Expr] = field(default_factory=dict)
+    _kept: set[int] = field(default_factory=set)
 
     def enter(self, expr: Expr) -> None:
-        """Take note of the sides of a comparison, before they are written."""
+        """Take note of the sides of a comparison, and of those of a power, before they are written.
+
+        A power with another number may be too large for any machine; it has no probe within.
+        """
+        if isinstance(expr, Call) and self._is_power(expr):
+            self._kept.update(id(part) for part in walk(expr, self.program.tree))
         if isinstance(expr, (Builtin, Call)) and len(expr.args) == 2 and self._is_comparison(expr):
             left, right = expr.args
             self._sides.update({id(side): side for side in expr.args})
             self.operands[expr.loc] = left.loc, right.loc
+
+    def _is_power(self, expr: Call) -> bool:
+        known = self.program.standard_use(expr.op)
+        return known is not None and known[1] == "^"
 
     def _is_comparison(self, expr: Builtin | Call) -> bool:
         if isinstance(expr, Builtin):
@@ -66,6 +76,8 @@ class ProbeTable:
         return self.numbers.setdefault((loc, kind), len(self.numbers))
 
     def _kind(self, expr: Expr, scope: Context) -> str | None:
+        if id(expr) in self._kept:
+            return None
         if isinstance(expr, Number):
             return NUMBER
         if isinstance(expr, Call):

@@ -112,7 +112,8 @@ class ExpressionWriter(ABC):
             return [*states, *params], body
 
         head = Block()
-        if not definition.params and not states and not self.program.has_registers and self.probes is None:
+        is_constant = not definition.params and not states and not self.program.has_registers
+        if is_constant and (self.probes is None or not facts.boolean):  # a switch is a formula, and may be probed
             head.emit("@_Lazy")
             with self.writing(quickly=False):
                 params, body = write()

@@ -7,7 +7,7 @@ noted. Probes are only in specs that were loaded for them, and do nothing but du
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,20 +59,23 @@ class Probes:
         self.seen: dict[int, list[Value]] = {}
         self._counts: dict[int, int] = {}
         self._others: dict[int, OtherOutcome] = {}
-        self._listening = False
+        self._watched: Collection[int] = ()
 
-    def begin(self, *outcomes: OtherOutcome) -> None:
-        """Begin a step, with other outcomes of some expressions."""
+    def begin(self, watched: Collection[int], *outcomes: OtherOutcome) -> None:
+        """Begin a step, with other outcomes of some expressions.
+
+        Arguments: `watched`, the numbers of the probes that are noted; those with another outcome must be among them.
+        """
         self.seen, self._counts = {}, {}
-        self._others, self._listening = {each.number: each for each in outcomes}, True
+        self._others, self._watched = {each.number: each for each in outcomes}, watched
 
     def end(self) -> None:
         """End the step: from here on every expression has its own outcome, and is not noted."""
-        self._others, self._listening = {}, False
+        self._others, self._watched = {}, ()
 
     def value(self, number: int, value: Value) -> Value:
         """Note what a formula or number came to; return it, or its other outcome."""
-        if not self._listening:
+        if number not in self._watched:
             return value
         other = self._evaluated(number, value)
         if other is None:
@@ -81,16 +84,18 @@ class Probes:
 
     def operand(self, number: int, value: Value) -> Value:
         """Note what a side of a comparison came to; return it."""
-        if self._listening:
+        if number in self._watched:
             self._evaluated(number, value)
         return value
 
     def update(self, number: int, of: Callable[[Any], Value]) -> Callable[[Any], Value]:
         """Return an update of EXCEPT with what it gives noted; left out, it gives what was there."""
+        if number not in self._watched:
+            return of
 
         def updated(at: Any) -> Value:
             value = of(at)
-            return value if not self._listening or self._evaluated(number, value) is None else at
+            return value if self._evaluated(number, value) is None else at
 
         return updated
 
