@@ -55,7 +55,14 @@ def opened(browser: Browser, figure8: Path) -> Iterator[Page]:
 
 
 def at(tab: Page) -> int:
-    return int(tab.inner_text("#position").split()[0])
+    """Return the number of the step that is shown."""
+    return int(tab.inner_text("#position").split(" of ")[0].split()[-1])
+
+
+def name_of(file: Path, number: int) -> str:
+    """Return the name of a step on the page of a trace: its line there."""
+    tree = tree_in(file.read_text(encoding="utf-8"))
+    return f"line {tree['lines'][number - tree['steps'][0]['number']]}"
 
 
 def steps_of(file: Path) -> tuple[int, int]:
@@ -110,7 +117,7 @@ def test_the_first_finding_stands_above_and_the_others_are_folded(browser: Brows
     tab.goto(file.as_uri())
     first, *others = tree_in(file.read_text(encoding="utf-8"))["remarks"]
     assert len(others) == 2
-    assert tab.locator("#findings > p").all_inner_texts() == [f"{first['title']} step {first['number']}"]
+    assert tab.locator("#findings > p").all_inner_texts() == [f"{first['title']} {name_of(file, first['number'])}"]
     assert sum(line.startswith("false: ") for line in first["lines"]) > 1
     short = ["false for n2", "false: Properties.tla:70:8: c.index <= LastCovered(state)", "  left:  6", "  right: 0"]
     assert tab.inner_text("#findings > pre").splitlines() == short
@@ -210,7 +217,7 @@ def test_what_cannot_have_had_to_do_with_it_is_faint_until_it_is_wanted_plainly(
     assert tab.evaluate(shades) == [faint, 1, faint, faint, 1]
     assert tab.inner_text("#outside").startswith("3 steps are faint: ")
     tab.evaluate("location.hash = '#step=1'")
-    tab.wait_for_function("document.getElementById('position').textContent.startsWith('1 ')")
+    tab.wait_for_function("document.getElementById('position').textContent.includes(' 1 of ')")
     assert "cannot have had to do with" in tab.inner_text("#remarks")
     tab.check("#plainly")
     assert tab.evaluate(shades) == [1] * 5
@@ -228,7 +235,7 @@ def test_a_message_is_faint_with_the_step_that_sends_or_takes_it(opened: Page, f
     seen = opened.locator("#canvas g.faint").count()
     assert 0 < seen <= wanted < len(ends)
     titles = opened.locator("#canvas g.faint title").all_text_contents()
-    assert all(any(f"by step {number}" in title for number in outside) for title in titles)
+    assert all(any(f"at {name_of(figure8, number)}" in title for number in outside) for title in titles)
 
 
 # ---- Every reader ----

@@ -267,7 +267,7 @@ def test_a_page_names_and_shows_the_steps_that_it_leaves_out(tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     first, second = done.stdout.splitlines()
     assert ": 2,001 of 2,301 states, holds" in first
-    assert second == "left out are the states before step 300"
+    assert second == "left out are the states before line 301"
     tree = tree_in((tmp_path / "x.html").read_text(encoding="utf-8"))
     assert [tree["steps"][at]["number"] for at in (0, -1)] == [300, tree["count"]]
 

@@ -66,7 +66,8 @@ def opened(browser: Browser, files: dict[str, Path]) -> Iterator[Page]:
 
 
 def at(tab: Page) -> str:
-    return tab.inner_text("#position").split()[0]
+    """Return the number of the step that is shown."""
+    return tab.inner_text("#position").split(" of ")[0].split()[-1]
 
 
 def test_the_arrows_home_and_end_go_from_step_to_step(opened: Page) -> None:
@@ -108,19 +109,28 @@ def test_a_search_counts_its_hits_and_enter_goes_to_them(opened: Page) -> None:
 
 def test_the_address_keeps_the_step(opened: Page, files: dict[str, Path]) -> None:
     opened.keyboard.press("End")
-    assert opened.url.endswith("#step=120")
+    assert opened.url.endswith("#line=121")
     opened.evaluate("location.hash = '#step=17'")
-    opened.wait_for_function("document.getElementById('position').textContent.startsWith('17 ')")
-    opened.goto(files["raft_whole"].as_uri() + "#step=42")
-    assert at(opened) == "42"
+    opened.wait_for_function("document.getElementById('position').textContent.includes(' 17 of ')")
+    assert opened.url.endswith("#line=18")
+    opened.evaluate("location.hash = '#line=17'")
+    opened.wait_for_function("document.getElementById('position').textContent.startsWith('line 17, 16 of ')")
+    opened.keyboard.press("Home")
+    assert opened.url.endswith("#step=0")
+    opened.goto(files["raft_whole"].as_uri() + "#line=42")
+    assert at(opened) == "41"
 
 
 def test_the_changes_of_a_step_are_announced(opened: Page) -> None:
     opened.keyboard.press("ArrowRight")
     announced = opened.inner_text("#live")
-    assert announced.startswith("Step 1: ")
+    assert announced.startswith("Line 2: ")
     assert opened.get_attribute("#live", "aria-live") == "polite"
-    assert opened.get_attribute("#scrubber", "aria-valuetext") in announced.lower() or "step 1:" in announced.lower()
+    read = opened.get_attribute("#scrubber", "aria-valuetext") or ""
+    assert read.startswith("line 2: ")
+    assert announced.startswith(f"L{read[1:]} of n")
+    opened.keyboard.press("Home")
+    assert opened.inner_text("#live") == "Initial state: Init"
 
 
 def test_a_message_shows_its_fields(opened: Page) -> None:
@@ -129,13 +139,14 @@ def test_a_message_shows_its_fields(opened: Page) -> None:
     opened.locator("#changes button").first.click()
     events = opened.inner_text("#message")
     assert "src = " in events
-    assert "sent by step " in events
+    assert "sent at line " in events
 
 
 def test_a_click_on_a_step_shows_it_and_one_on_an_arrow_shows_its_message(opened: Page) -> None:
     opened.locator("#canvas .dot").nth(7).click()
-    there = at(opened)
-    assert opened.locator("#canvas .dot title").nth(7).text_content().split()[0] == there != "0"  # type: ignore[union-attr]  # it has a title
+    title = opened.locator("#canvas .dot title").nth(7).text_content() or "?"
+    assert re.fullmatch(r"line \d+", title.partition("  ")[0])
+    assert opened.inner_text("#position").startswith(f"{title.partition('  ')[0]}, ")
     arrow = opened.locator("#canvas .hit").first
     label = arrow.locator("title").text_content() or "?"
     arrow.dispatch_event("click")
@@ -152,7 +163,7 @@ def test_the_question_mark_shows_the_keys_and_the_meaning_of_the_signs(opened: P
     signs = set(opened.locator("#canvas .glyph").all_text_contents()) - {"down"}
     assert signs
     assert [sign for sign in signs if sign not in events] == []
-    assert all(key in events for key in ("Home", "End", "n, p", "/ search", "#step="))
+    assert all(key in events for key in ("Home", "End", "n, p", "/ search", "#line=", "#step="))
 
 
 def test_dark_mode_follows_the_system_and_a_key(browser: Browser, files: dict[str, Path]) -> None:
@@ -314,7 +325,7 @@ def test_a_search_finds_what_is_wrong_by_its_code_and_by_its_words(browser: Brow
         tab.press("#search", "Enter")
         assert (tab.inner_text("#hits"), at(tab)) == ("1 step", str(remark["number"]))
         tab.evaluate("location.hash = '#step=0'")
-        tab.wait_for_function("document.getElementById('position').textContent.startsWith('0 ')")
+        tab.wait_for_function("document.getElementById('position').textContent.includes(', 0 of ')")
     tab.close()
 
 

@@ -80,8 +80,9 @@ def command(words: tuple[str, ...], output: Path | None, diagnoses: bool, spec_o
         file.write(text)
     click.echo(f"{target}: {len(shown.steps):,} of {shown.count + 1:,} states, {shown.verdict_line}")
     if len(shown.steps) <= shown.count:
-        first, last = shown.steps[0].number, shown.steps[-1].number
-        sides = [f"before step {first:,}"] * (first > 0) + [f"after step {last:,}"] * (last < shown.count)
+        first, last = shown.steps[0], shown.steps[-1]
+        sides = [f"before {shown.name_of(first)}"] * (first.number > 0)
+        sides += [f"after {shown.name_of(last)}"] * (last.number < shown.count)
         why = f": a page has at most {MAX_PAGE_BYTES // 1_000_000} MB" if shown is not behaviour else ""
         click.echo(f"left out are the states {' and '.join(sides)}{why}")
     return 0

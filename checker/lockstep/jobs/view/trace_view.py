@@ -58,7 +58,8 @@ def view_trace(
     context = _known_context(open_trace(path).header, path, switches)
     say(f"{path}: the states to show")
     steps = tuple(window.steps(context.spec))
-    return _behaviour(f"{path.name}, {context.system.title}", verdict, steps, window.count, context), context
+    shown = _behaviour(f"{path.name}, {context.system.title}", verdict, steps, window.count, context)
+    return replace(shown, by_line=True), context
 
 
 def _known_context(header: Header, path: Path, switches: Switches) -> PageContext:
@@ -96,7 +97,7 @@ def view_own_logs(
                 diagnose(verdict, path, check.diagnosis, say)
             shown = _behaviour(title, verdict, tuple(window.steps(own.spec)), window.count, context)
             origins = origins_of(read_trace(path).header, None) if own.mapping is None else ()
-            return replace(shown, origins=origins), context
+            return replace(shown, origins=origins, by_line=True), context
     if own.logs is None or (len(paths) > 1 and own.logs.mapping.files != "together"):
         raise NothingToShowError(f'{paths[1]}: a page shows one trace, or logs that a mapping takes "together"')
     verdict, found = explain_logs(paths, own.logs, say=say)

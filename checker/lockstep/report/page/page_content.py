@@ -122,6 +122,7 @@ def page_content(behaviour: ShownBehaviour, context: PageContext, longest: int =
         "verdict": behaviour.verdict,
         "reason": behaviour.reason,
         "count": behaviour.count,
+        "lines": [step.line or 0 for step in steps] if behaviour.by_line else None,
         "nodes": names,
         "properties": list(behaviour.properties),
         "actions": [_action(name, context) for name in actions],

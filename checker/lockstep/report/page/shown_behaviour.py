@@ -120,6 +120,7 @@ class ShownBehaviour:
     `count` is the number of the last step of the whole. `properties` names what was evaluated in each state and step.
     `back_to` is the number of the step to which an infinite behaviour goes back. `deviates`: the trace leaves the
     spec after the last step; `diagnosis` says why, where that was looked for. `origins` say how to check it again.
+    `by_line`: each step but the initial state is a line of one file, and goes by it.
     """
 
     title: str
@@ -133,11 +134,16 @@ class ShownBehaviour:
     deviates: bool = False
     diagnosis: ShownDiagnosis | None = None
     origins: tuple[Origin, ...] = ()
+    by_line: bool = False
 
     @property
     def verdict_line(self) -> str:
         """The verdict with its reason."""
         return f"{self.verdict}: {self.reason}"
+
+    def name_of(self, step: ShownStep) -> str:
+        """Return a step by its line, or by its number where it has none."""
+        return f"line {step.line:,}" if self.by_line and step.line is not None else f"step {step.number:,}"
 
     def last_steps(self, count: int | None) -> tuple[ShownStep, ...]:
         """Return the last `count` steps up to the first remark, or up to the end, after the one that they begin in."""

@@ -76,6 +76,15 @@
   const lookAt = (node, place) => holding(looks[node], place);
 
   const placeOf = (number) => Math.max(0, Math.min(last, number - first));
+
+  // A step of a trace or log goes by its line there; any other by its number.
+  const numberAt = (place) => (content.lines ? content.lines[place] : steps[place].number);
+  function nameAt(place) {
+    if (!content.lines) return `step ${steps[place].number}`;
+    return content.lines[place] ? `line ${content.lines[place]}` : "initial state";
+  }
+  const doneAt = (number) => `${content.lines ? "at" : "by"} ${nameAt(placeOf(number))}`;
+  const headed = (place) => `${content.lines ? nameAt(place) : steps[place].number}  ${called(steps[place])}`;
   const actionOf = (step) => actions[step.action].name || "a step without a name";
   const nodeOf = (step) => (step.node < 0 ? "" : nodes[step.node]);
 
@@ -152,8 +161,8 @@
   function messageText(message) {
     const copy = message.copy ? ", a copy that the network made" : "";
     const late = message.late ? ", overtaken by a later one" : "";
-    const sent = message.sent === null ? "" : `, sent by step ${message.sent}`;
-    const end = message.ended === null ? ", under way" : `, ${message.fate} by step ${message.ended}`;
+    const sent = message.sent === null ? "" : `, sent ${doneAt(message.sent)}`;
+    const end = message.ended === null ? ", under way" : `, ${message.fate} ${doneAt(message.ended)}`;
     return `${message.label} from ${nodes[message.src]} to ${nodes[message.dst]}${sent}${end}${copy}${late}`;
   }
 
@@ -188,7 +197,7 @@
       : draw("circle", { cx: x, cy: y, r: 5, class: name });
     shape.addEventListener("click", () => show(place));
     const notes = [markOf(place), outside.has(place) ? "cannot have had to do with what is wrong" : ""].filter(Boolean);
-    return titled(shape, [`${step.number}  ${called(step)}`, ...notes].join(", "));
+    return titled(shape, [headed(place), ...notes].join(", "));
   }
 
   // The two steps that a diagnosis names, each with its name below the diagram, where it stays within it.
@@ -232,8 +241,9 @@
     for (let place = from; place <= to; place += 1) {
       svg.append(dot(steps[place], place));
       const apart = Math.abs(place - current);
-      if (apart === 0 || (steps[place].number % 10 === 0 && apart > 1)) {
-        svg.append(draw("text", { x: xOf(place), y: floor - 4, "text-anchor": "middle" }, String(steps[place].number)));
+      if (apart === 0 || (numberAt(place) % 10 === 0 && apart > 1)) {
+        const label = content.lines && !apart ? nameAt(place) : String(numberAt(place));
+        svg.append(draw("text", { x: xOf(place), y: floor - 4, "text-anchor": "middle", class: "number" }, label));
       }
     }
     for (const place of wrong) {
@@ -476,8 +486,8 @@
 
   function showStep() {
     const step = steps[current];
-    const line = step.line === undefined ? "" : `, ${step.line}`;
-    at("action").textContent = `${step.number}  ${called(step)}${nodeOf(step) ? ` of ${nodeOf(step)}` : ""}${line}`;
+    const line = step.line === undefined || content.lines ? "" : `, ${step.line}`;
+    at("action").textContent = `${headed(current)}${nodeOf(step) ? ` of ${nodeOf(step)}` : ""}${line}`;
     at("action").classList.toggle("faint", outside.has(current));
     showSaid(step);
     showChanges(step);
@@ -494,7 +504,7 @@
     if (names.length) parts.push(make("p", `false here: ${names.join(", ")}`, "bad"));
     if (current === last && content.backTo !== null) {
       const stays = content.backTo === step.number;
-      parts.push(make("p", stays ? "The behaviour stays in this state for ever." : `From here it goes back to step ${content.backTo}, for ever.`));
+      parts.push(make("p", stays ? "The behaviour stays in this state for ever." : `From here it goes back to ${nameAt(placeOf(content.backTo))}, for ever.`));
     }
     at("remarks").replaceChildren(...parts);
   }
@@ -510,7 +520,7 @@
   }
 
   function jump(word, place) {
-    return button(`${word} at step ${steps[place].number}`, () => show(place));
+    return button(`${word} at ${nameAt(place)}`, () => show(place));
   }
 
   function button(text, act) {
@@ -630,7 +640,7 @@
   function finding({ number, title, short }) {
     const head = make("p"), place = placeOf(number);
     head.append(make("span", title, "bad"), " ");
-    if (place + first === number) head.append(button(`step ${number}`, () => show(place)));
+    if (place + first === number) head.append(button(nameAt(place), () => show(place)));
     return short.length ? [head, make("pre", short.join("\n"))] : [head];
   }
 
@@ -674,7 +684,7 @@
   function showMarks() {
     for (const [id, place] of [["decided", decided], ["seen", seen]]) {
       at(id).hidden = place === null;
-      if (place !== null) at(id).textContent = `${markOf(place)}: step ${steps[place].number}`;
+      if (place !== null) at(id).textContent = `${markOf(place)}: ${nameAt(place)}`;
     }
     at("wrong").hidden = firstWrong === undefined || firstWrong === seen;
     at("ticks").replaceChildren(...(decided === null ? [] : [decided, seen]).map((place) => {
@@ -737,15 +747,16 @@
     const step = steps[current];
     at("scrubber").value = String(current);
     const mark = markOf(current) && `, ${markOf(current)}`;
-    at("scrubber").setAttribute("aria-valuetext", `step ${step.number}: ${called(step)}${mark}`);
-    at("position").textContent = `${step.number} of ${content.count}${mark}`;
+    at("scrubber").setAttribute("aria-valuetext", `${nameAt(current)}: ${called(step)}${mark}`);
+    at("position").textContent = `${content.lines ? `${nameAt(current)}, ` : ""}${step.number} of ${content.count}${mark}`;
     if (nodes.length) { keepInSight(); drawWindow(); showNodes(); }
     showStrip();
     showStep();
     const failed = step.failed.map((index) => properties[index]);
-    at("live").textContent = `Step ${step.number}: ${called(step)}${nodeOf(step) ? ` of ${nodeOf(step)}` : ""}${mark}`
+    const name = nameAt(current);
+    at("live").textContent = `${name[0].toUpperCase()}${name.slice(1)}: ${called(step)}${nodeOf(step) ? ` of ${nodeOf(step)}` : ""}${mark}`
       + `${step.refused ? ", which the spec does not allow" : ""}${failed.length ? `. False: ${failed.join(", ")}` : ""}`;
-    history.replaceState(null, "", `#step=${step.number}`);
+    history.replaceState(null, "", content.lines?.[current] ? `#line=${content.lines[current]}` : `#step=${step.number}`);
     for (const listener of listeners) listener(current);
   }
 
@@ -777,7 +788,10 @@
   function search() {
     const wanted = at("search").value.trim().toLowerCase();
     if (wanted) texts ??= textOfSteps();
-    hits = wanted ? texts.flatMap((text, place) => (text.includes(wanted) ? [place] : [])) : [];
+    // Line 4 is not line 42.
+    const line = /^line \d+$/.test(wanted) ? new RegExp(`${wanted}(?!\\d)`) : null;
+    const isHit = (text) => (line ? line.test(text) : text.includes(wanted));
+    hits = wanted ? texts.flatMap((text, place) => (isHit(text) ? [place] : [])) : [];
     at("hits").textContent = wanted ? counted(hits.length, "step", "steps") : "";
   }
 
@@ -825,8 +839,12 @@
   });
 
   function stepOfAddress() {
-    const found = /^#step=(\d+)$/.exec(location.hash);
-    return found ? placeOf(Number(found[1])) : null;
+    const found = /^#(step|line)=(\d+)$/.exec(location.hash);
+    if (!found) return null;
+    const number = Number(found[2]);
+    if (found[1] === "step") return placeOf(number);
+    // A line that is no step is within the one before it.
+    return content.lines ? Math.max(0, content.lines.findLastIndex((line) => line <= number)) : null;
   }
 
   // Show a behaviour, at the place of one of its steps.
@@ -860,7 +878,9 @@
   function showHead() {
     at("title").textContent = content.title;
     const left = content.count - last;
-    const part = left ? ` Shown are steps ${first} to ${steps[last].number} of ${content.count}.` : "";
+    const range = content.lines ? `${nameAt(0)} to ${nameAt(last)}, ${counted(steps.length, "state", "states")}`
+      : `steps ${first} to ${steps[last].number}`;
+    const part = left ? ` Shown are ${range} of ${content.count + (content.lines ? 1 : 0)}.` : "";
     const below = content.lowest > 0 ? ` Long logs are shown without their first entries, up to ${content.lowest} of them.` : "";
     const verdict = make("span", content.verdict, content.verdict === "holds" ? "good" : "bad");
     at("verdict").replaceChildren(verdict, `: ${content.reason}.${part}${below}`);
@@ -897,6 +917,7 @@
     addEventListener("beforeprint", () => layOut(true));
     addEventListener("afterprint", () => layOut(false));
     const whole = JSON.parse(at("content").textContent);
+    content = whole;
     first = whole.steps[0].number;
     last = whole.steps.length - 1;
     load(whole, stepOfAddress() ?? (whole.play ? last : undefined));
