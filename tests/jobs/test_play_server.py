@@ -250,7 +250,7 @@ def test_a_step_is_taken_by_its_number_and_the_page_opens_where_one_was(server: 
     assert offer == {"offer": 1, "label": "c = b"}
     taken = posted(server, {"type": "take", "at": 0, "offer": 1}).tree
     assert taken["play"]["path"] == [0, 1]
-    assert taken["steps"][1]["changed"] == [["queue", "<<>>", "<<b>>"], ["token", "0", "1"]]
+    assert taken["steps"][1]["changed"] == [["queue", "", "+[1]", "", "b"], ["token", "", "", "0", "1"]]
     (data,) = re.findall(r'id="content">(.*)</script>', send(server, "GET", f"/{server.token}/").body.decode())
     assert json.loads(data)["play"]["path"] == [0, 1]
 
@@ -284,7 +284,7 @@ def test_an_impossible_request_is_refused_with_the_reason_of_the_session(
 def test_a_written_argument_is_taken_or_refused_with_the_reason() -> None:
     with serving(RequestHandler(ways())) as server:
         taken = posted(server, {"type": "step", "at": 0, "action": "Refuel", "args": {"n": "5"}}).tree
-        assert taken["steps"][-1]["changed"] == [["fuel", "3", "5"]]
+        assert taken["steps"][-1]["changed"] == [["fuel", "", "", "3", "5"]]
         answer = posted(server, {"type": "why", "at": 0, "action": "Refuel", "args": {"n": "2"}}).tree
         assert answer["explanations"][0]["branches"] == [["Ways.tla:11:14: n > fuel", "  left:  2", "  right: 3"]]
 

@@ -111,10 +111,10 @@ def test_what_is_added_to_a_long_sequence_is_shown_where_the_whole_would_be_cut(
     spec, cfg, trace = growing(tmp_path, 40, 50)
     shown, context = view_own_logs([trace], SpecFiles(spec, cfg))
     tree = page_content(shown, context)
-    changed = {path: (old, new) for path, old, new in tree["steps"][40]["changed"]}
-    old, new = changed["held"]
-    assert old == "the first 39, then <<>>"
-    assert new.startswith("the first 39, then <<<<39, 39, ")
+    held, counted = tree["steps"][40]["changed"]
+    assert held[:4] == ["held", "", "+[40]", ""]
+    assert held[4].startswith("<<39, 39, ")
+    assert counted == ["count", "", "", "39", "40"]
 
 
 @SYSTEMS

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from lockstep.tla.values.kinds import Value, format_value
+from lockstep.tla.values.kinds import Fcn, Value, format_value
 
 #: The variables of a state by name.
 Variables: TypeAlias = Mapping[str, Value]
@@ -15,6 +15,11 @@ Variables: TypeAlias = Mapping[str, Value]
 def shown(value: Value) -> str:
     """Return a value as a picture has it: as TLA+ writes it, but for strings, which need no quotation marks here."""
     return value if isinstance(value, str) else format_value(value)
+
+
+def is_message(value: Value) -> bool:
+    """Return whether a value is a message from one node to another."""
+    return isinstance(value, Fcn) and value.d.keys() >= {"kind", "src", "dst"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,8 @@ class Picture:
     `nodes` is the variable that holds the state of each node; `draw` draws one node, without the entries of its log
     below an index, and `end` returns the index of its last entry, -1 where it has none. `label` names a
     message in a word or two. `loses` and `doubles` are the actions by which the network loses a message, and delivers
-    it once more; `changes` are the fields of a message that may change while it is under way.
+    it once more; `changes` are the fields of a message that may change while it is under way. `log` is the field of a
+    node that holds its log, `log_begins` the index of its first entry, and `entry` names an entry with its term.
     """
 
     nodes: str
@@ -68,3 +74,6 @@ class Picture:
     loses: frozenset[str]
     doubles: frozenset[str]
     changes: frozenset[str]
+    log: str
+    log_begins: int
+    entry: Callable[[Value], str]

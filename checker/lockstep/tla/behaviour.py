@@ -103,10 +103,11 @@ def _parts(old: Value, new: Value) -> list[tuple[str, Value, Value]] | None:
     if type(old) is tuple and type(new) is tuple and len(old) == len(new):
         return [(f"[{at}]", *pair) for at, pair in enumerate(zip(old, new, strict=True), start=1)]
     if type(old) is Fcn and type(new) is Fcn and compare(frozenset(old.d), frozenset(new.d)):
-        return [(_place(key), old.d[key], new.d[key]) for key in sorted(old.d, key=sort_key)]
+        return [(place_text(key), old.d[key], new.d[key]) for key in sorted(old.d, key=sort_key)]
     return None
 
 
-def _place(key: Value) -> str:
+def place_text(key: Value) -> str:
+    """Return a field of a record, or an argument of a function, as TLA+ writes it behind a value."""
     is_field = type(key) is str and _FIELD.fullmatch(key) is not None
     return f".{key}" if is_field else f"[{format_value(key)}]"

@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import is_
 from typing import Any, TypeAlias
 
 from lockstep.base.characters import beginning, visible_tree
 from lockstep.base.errors import BadInputError
 from lockstep.report.page.answer_tree import diagnosis_tree, shortened
+from lockstep.report.page.change_rows import MAX_CHANGES, ChangeRows
 from lockstep.report.page.message_flights import Flight, flights
 from lockstep.report.page.shown_behaviour import Remark, ShownBehaviour, ShownStep
 from lockstep.report.page.source_lines import reference_lines, spec_lines
-from lockstep.systems.node_picture import Picture, shown
+from lockstep.systems.node_picture import Picture, is_message, shown
 from lockstep.systems.system import System
-from lockstep.tla.behaviour import changes
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.growing_values import GrowingSeq
 from lockstep.tla.values.kinds import Fcn, Value, format_beginning, format_value
 from lockstep.trace.trace_format import Header
 
@@ -30,8 +28,8 @@ MAX_TEXT = 2_000
 #: Number of entries of a log to show below the least last index that the log has in the steps that are shown.
 ENTRIES_BELOW = 100
 
-#: Limits for the places that one step changes, and for the lines of a remark.
-MAX_CHANGES, MAX_LINES = 200, 400
+#: The greatest number of lines of a remark.
+MAX_LINES = 400
 
 #: The size of a page in bytes, and the share of its tree as JSON, to which scripts and styles are added.
 MAX_PAGE_BYTES = 8_000_000
@@ -127,7 +125,7 @@ def page_content(behaviour: ShownBehaviour, context: PageContext, longest: int =
         "properties": list(behaviour.properties),
         "actions": [_action(name, context) for name in actions],
         "lowest": 0 if drawing is None else drawing.lowest_shown,
-        "steps": [*_steps(steps, names, actions, behaviour.properties, drawing, printer)],
+        "steps": [*_steps(steps, names, actions, behaviour.properties, drawing, printer, context.network)],
         "messages": [] if picture is None else [*_messages(steps, names, context.network, picture, printer)],
         "remarks": [_remark(remark, longest) for remark in behaviour.remarks],
         "diagnosis": None if behaviour.diagnosis is None else diagnosis_tree(behaviour.diagnosis, steps, longest),
@@ -196,16 +194,18 @@ def _steps(
     properties: Sequence[str],
     drawing: _NodeDrawing | None,
     printer: ValuePrinter,
+    network: str | None,
 ) -> Iterator[Tree]:
     before: ShownStep | None = None
     picture = None if drawing is None else drawing.picture
+    changes = ChangeRows(picture, network, printer)
     for step in steps:
         tree: Tree = {
             "number": step.number,
             "action": actions.index(step.action),
             "node": names.index(step.node) if step.node in names else -1,
             "args": [[name, argument_text(value, picture, printer)] for name, value in step.other_args.items()],
-            "changed": [*_changed(before, step, printer)],
+            "changed": [] if before is None else [*changes.rows(before.state, step.state)],
             "failed": [properties.index(name) for name in properties if name in step.failed],
             "looks": {} if drawing is None else drawing.looks(before, step),
             "values": _values(before, step, printer) if picture is None else {},
@@ -222,43 +222,9 @@ def _steps(
 
 def argument_text(value: Value, picture: Picture | None, printer: ValuePrinter) -> str:
     """Return an argument as text; a message only as its label, since its fields are shown where it is drawn."""
-    if picture is not None and isinstance(value, Fcn) and value.d.keys() >= {"kind", "src", "dst"}:
+    if picture is not None and is_message(value):
         return f"{picture.label(value)} from {shown(value.d['src'])}"
     return printer(value)
-
-
-def _changed(before: ShownStep | None, step: ShownStep, printer: ValuePrinter) -> Iterator[list[str]]:
-    if before is None:
-        return
-    for count, change in enumerate(changes(before.state, step.state)):
-        if count == MAX_CHANGES:
-            yield ["… and more", "", ""]
-            return
-        yield [change.path, *_both(change.old, change.new, printer)]
-
-
-def _both(old: Value, new: Value, printer: ValuePrinter) -> tuple[str, str]:
-    """Return two values that differ; sequences that are too long to print without their common beginning."""
-    if not _is_sequence(old) or not _is_sequence(new):
-        return printer(old), printer(new)
-    is_long = max(len(old), len(new)) * _MIN_ELEMENT > printer.longest
-    if not is_long and not any(text.endswith("…") for text in (printer(old), printer(new))):
-        return printer(old), printer(new)
-    alike = min(len(old), len(new))
-    if not all(map(is_, old, new)):
-        alike = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), alike)
-    rest_of_old, rest_of_new = (
-        f"the first {alike:,}, then {format_beginning(tuple(each[alike:]), printer.longest)}" for each in (old, new)
-    )
-    return rest_of_old, rest_of_new
-
-
-#: An element of a sequence is at least a digit, a comma and a space.
-_MIN_ELEMENT = 3
-
-
-def _is_sequence(value: Value) -> bool:
-    return isinstance(value, tuple | GrowingSeq)
 
 
 def _values(before: ShownStep | None, step: ShownStep, printer: ValuePrinter) -> dict[str, str]:

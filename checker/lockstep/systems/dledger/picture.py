@@ -60,6 +60,10 @@ def _label(message: Value) -> str:
     return f"{what} {m['index']}" if "index" in m else f"{what}, term {m['term']}"
 
 
+def _entry(entry: Value) -> str:
+    return f"{shown(entry.d['value'])} (term {entry.d['term']})"
+
+
 PICTURE = Picture(
     nodes="node",
     draw=_draw,
@@ -68,6 +72,9 @@ PICTURE = Picture(
     loses=frozenset({"Lose"}),
     doubles=frozenset({"Duplicate"}),
     changes=frozenset({"awaited"}),
+    log="log",
+    log_begins=0,
+    entry=_entry,
 )
 
 #: The faults of the network, of a process or of a machine, and the recovery from them.

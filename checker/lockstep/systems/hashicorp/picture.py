@@ -78,6 +78,10 @@ def _label(message: Value) -> str:
     return f"{m['type']}: {'done' if said is None else 'yes' if said else 'no'}"
 
 
+def _entry(entry: Value) -> str:
+    return f"{_held(entry.d)} (term {entry.d['term']})"
+
+
 PICTURE = Picture(
     nodes="node",
     draw=_draw,
@@ -86,6 +90,9 @@ PICTURE = Picture(
     loses=frozenset({"Lose"}),
     doubles=frozenset({"Duplicate"}),
     changes=frozenset({"awaited"}),
+    log="log",
+    log_begins=1,
+    entry=_entry,
 )
 
 #: Faults of the network and of processes, and the recovery from them; a crash or a store failure within a step

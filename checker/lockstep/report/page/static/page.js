@@ -551,11 +551,29 @@
     return table;
   }
 
-  // Nothing is drawn through a value: -1 would read as a dash.
-  function before(old) {
-    const cell = make("td");
-    cell.append(make("del", old));
-    return cell;
+  // A row for each node or variable, with a line for each part of it that changes: what it was and is, or what was
+  // added or removed there. Nothing is drawn through a value: -1 would read as a dash.
+  function drawChanges(changed) {
+    const table = make("table", undefined, "changes");
+    let cell = null, shown = null;
+    for (const [where, part, sign, old, now] of changed) {
+      if (where !== shown) {
+        const row = make("tr"), head = make("th", where);
+        head.scope = "row";
+        cell = make("td");
+        row.append(head, cell);
+        table.append(row);
+        shown = where;
+      }
+      const line = make("div");
+      if (part) line.append(make("span", part, "part"), " ");
+      if (sign) line.append(make("span", sign, sign[0] === "+" ? "added" : "removed"));
+      if (sign && now) line.append(" = ", now);
+      if (old) line.append(sign ? " was " : "", make("del", old));
+      if (!sign && now) line.append(" -> ", now);
+      cell.append(line);
+    }
+    return table;
   }
 
   function showChanges(step) {
@@ -571,14 +589,7 @@
       parts.push(row);
     }
     if (step.changed.length) {
-      const table = make("table");
-      table.append(headRow(["what changes", "before", "after"]));
-      for (const [path, old, now] of step.changed) {
-        const row = make("tr");
-        row.append(make("td", path), before(old), make("td", now));
-        table.append(row);
-      }
-      parts.push(table);
+      parts.push(drawChanges(step.changed));
     } else if (current) {
       parts.push(make("p", step.refused ? "The spec does not allow this step; the state is that before it." : "No variable changes."));
     }
