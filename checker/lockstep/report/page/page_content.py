@@ -12,6 +12,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.report.page.answer_tree import diagnosis_tree, shortened
 from lockstep.report.page.change_rows import MAX_CHANGES, ChangeRows
 from lockstep.report.page.message_flights import Flight, flights
+from lockstep.report.page.named_places import sources_tree, texts_in
 from lockstep.report.page.shown_behaviour import Remark, ShownBehaviour, ShownStep
 from lockstep.report.page.source_lines import reference_lines, spec_lines
 from lockstep.systems.node_picture import Picture, is_message, shown
@@ -133,6 +134,8 @@ def page_content(behaviour: ShownBehaviour, context: PageContext, longest: int =
         "initial": [[name, printer(value)] for name, value in steps[0].state.items()],
         "backTo": behaviour.back_to,
     }
+    naming = [tree["remarks"], (tree["diagnosis"] or {}).get("rows", [])]
+    tree["sources"] = sources_tree(texts_in(naming), context.texts)
     shown_tree: Tree = visible_tree(tree)
     return shown_tree
 

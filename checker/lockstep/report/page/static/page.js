@@ -497,7 +497,7 @@
 
   function showSaid(step) {
     const found = remarks.filter((each) => each.number === step.number);
-    const parts = found.flatMap((each) => [make("p", each.title, "bad"), make("pre", each.lines.join("\n")), ...each.tables.map(drawTable)]);
+    const parts = found.flatMap((each) => [make("p", each.title, "bad"), withPlaces("pre", each.lines.join("\n")), ...each.tables.map(drawTable)]);
     parts.unshift(...showMark(current));
     if (outside.has(current)) parts.push(make("p", "This cannot have had to do with what is wrong."));
     const names = step.failed.map((index) => properties[index]).filter((name) => !found.some((each) => each.title.includes(name)));
@@ -515,7 +515,7 @@
     if (!name) return [];
     const row = make("p"), other = place === decided ? seen : decided, { rows, deciding } = content.diagnosis;
     const what = place === decided ? `: ${rows[deciding][1]}` : ". ";
-    row.append(make("strong", name), `${what} `, jump(place === decided ? "seen" : "decided", other));
+    row.append(make("strong", name), ...linked(what), " ", jump(place === decided ? "seen" : "decided", other));
     return [row];
   }
 
@@ -545,7 +545,7 @@
     const table = make("table", undefined, "wide");
     table.append(make("caption", title), headRow(heads), ...rows.map((cells, place) => {
       const row = make("tr", undefined, marked.includes(place) ? "differs" : "");
-      row.append(...cells.map((cell, column) => make("td", !column && marked.includes(place) ? `≠ ${cell}` : cell)));
+      row.append(...cells.map((cell, column) => withPlaces("td", !column && marked.includes(place) ? `≠ ${cell}` : cell)));
       return row;
     }));
     return table;
@@ -625,6 +625,59 @@
     at("code").replaceChildren(...parts);
   }
 
+  // ---- The places in spec and reference -------------------------------------------------------------
+
+  // A text in which each place whose lines the page has leads to them; any other stays text.
+  function linked(text) {
+    const { places } = content.sources, parts = [];
+    let done = 0;
+    for (const found of text.matchAll(/[\w./-]+:\d+(?::\d+)?/g)) {
+      const place = found[0];
+      if (!Object.hasOwn(places, place)) continue;
+      const [excerpt, line] = places[place], link = make("a", place);
+      link.href = `#source-${excerpt}`;
+      link.addEventListener("click", (event) => { event.preventDefault(); openSource(excerpt, line); });
+      parts.push(text.slice(done, found.index), link);
+      done = found.index + place.length;
+    }
+    return [...parts, text.slice(done)];
+  }
+
+  function withPlaces(tag, text) {
+    const made = make(tag);
+    made.append(...linked(text));
+    return made;
+  }
+
+  function showSources() {
+    const { excerpts } = content.sources;
+    at("sources").hidden = !excerpts.length;
+    at("sources").querySelector("div").replaceChildren(...excerpts.map(([file, begin, text], place) => {
+      const figure = make("figure");
+      figure.id = `source-${place}`;
+      figure.append(make("figcaption", file), ...text.split("\n").map((line, offset) => {
+        const row = make("div", undefined, "code");
+        row.dataset.line = begin + offset;
+        row.append(make("span", String(begin + offset)), make("span", line));
+        return row;
+      }));
+      return figure;
+    }));
+  }
+
+  function openSource(excerpt, line) {
+    at("sources").open = true;
+    for (const row of at("sources").querySelectorAll(".aimed")) {
+      row.classList.remove("aimed");
+      row.removeAttribute("tabindex");
+    }
+    const row = at(`source-${excerpt}`).querySelector(`[data-line="${line}"]`);
+    row.classList.add("aimed");
+    row.tabIndex = -1;
+    row.focus({ preventScroll: true });
+    row.scrollIntoView({ block: "center" });
+  }
+
   // ---- The answer -----------------------------------------------------------------------------------
 
   // What was found, its causes, and where the trace comes from; on a page that is played the step itself says it all.
@@ -652,7 +705,7 @@
     const head = make("p"), place = placeOf(number);
     head.append(make("span", title, "bad"), " ");
     if (place + first === number) head.append(button(nameAt(place), () => show(place)));
-    return short.length ? [head, make("pre", short.join("\n"))] : [head];
+    return short.length ? [head, withPlaces("pre", short.join("\n"))] : [head];
   }
 
   // A sentence in which each flaw that has a story leads to it.
@@ -665,10 +718,10 @@
       const link = make("a", name);
       link.href = `#story-${name}`;
       link.addEventListener("click", (event) => { event.preventDefault(); openStory(name); });
-      said.append(rest.slice(0, begin), link);
+      said.append(...linked(rest.slice(0, begin)), link);
       rest = rest.slice(begin + name.length);
     }
-    said.append(rest);
+    said.append(...linked(rest));
     return [make("dt", head), said];
   }
 
@@ -874,6 +927,7 @@
     gaps = nodes.map((_, node) => downs(node));
     texts = null;
     showHead();
+    showSources();
     showAnswer();
     makePanels();
     makeStrip();
