@@ -102,6 +102,9 @@ def test_an_element_of_a_set_and_a_field_of_a_record_are_one_line(browser: Brows
     tab.wait_for_function(f"document.getElementById('position').textContent.includes(' {leader} of ')")
     node = tab.get_attribute(".node.acts", "data-node") or "?"
     assert "role CANDIDATE -> LEADER" in lines_of(tab)[node]
+    for shown in [line for lines in lines_of(tab).values() for line in lines]:
+        tab.fill("#search", shown)
+        assert int(tab.inner_text("#hits").split()[0]) > 0, shown
     assert len(lines_of(tab)) == tab.locator("#changes th").count()
     assert Axe().run(tab).violations_count == 0
     tab.set_viewport_size({"width": 390, "height": 900})

@@ -831,10 +831,16 @@
     }
   }
 
+  // A change in the words of its line.
+  function changeText([where, part, sign, old, now]) {
+    const value = sign ? `${sign}${now ? ` = ${now}` : ""}${old ? ` was ${old}` : ""}` : `${old} -> ${now}`;
+    return [where, part ? `${part} ${value}` : value];
+  }
+
   // All that is shown of each step, to be searched: its line, its arguments, what it changes, its messages, what is wrong.
   function textOfSteps() {
     const found = steps.map((step) => [called(step), nodeOf(step), step.line ?? "", ...step.args.flat(),
-      ...step.changed.flat(), ...Object.entries(step.values).flat(), ...step.failed.map((index) => properties[index])]);
+      ...step.changed.flatMap(changeText), ...Object.entries(step.values).flat(), ...step.failed.map((index) => properties[index])]);
     found[0].push(...content.initial.flat());
     for (const { number, title, lines, tables } of remarks) {
       if (number < first || number > first + last) continue;  // it is left out
