@@ -93,7 +93,7 @@ def test_the_name_of_a_flaw_leads_to_its_story_on_the_page(opened: Page) -> None
     opened.click("#causes a >> text=PriorTermCommit")
     assert opened.locator("#stories details[open] p").first.is_visible()
     assert "traces/counterexamples/dledger/commit/README.md" in opened.inner_text("#stories")
-    assert opened.evaluate("document.activeElement.textContent") == "The story of PriorTermCommit"
+    assert opened.evaluate("document.activeElement.textContent") == "The story of PriorTermCommit, in a minimal example (its nodes are others)"
     assert (at(opened), opened.url) == (before, address)
 
 

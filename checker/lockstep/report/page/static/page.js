@@ -726,7 +726,7 @@
   }
 
   function story([name, file, text]) {
-    const made = folded(`The story of ${name}`, ...text.split("\n\n").map((each) => make("p", each)), make("p", file));
+    const made = folded(`The story of ${name}, in a minimal example (its nodes are others)`, ...text.split("\n\n").map((each) => make("p", each)), make("p", file));
     made.id = `story-${name}`;
     return made;
   }
