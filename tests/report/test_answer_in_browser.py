@@ -54,6 +54,9 @@ def opened(browser: Browser, figure8: Path) -> Iterator[Page]:
     assert events == []
 
 
+STORY = "The story of PriorTermCommit, in a minimal example (its nodes are others)"
+
+
 def at(tab: Page) -> int:
     """Return the number of the step that is shown."""
     return int(tab.inner_text("#position").split(" of ")[0].split()[-1])
@@ -93,7 +96,7 @@ def test_the_name_of_a_flaw_leads_to_its_story_on_the_page(opened: Page) -> None
     opened.click("#causes a >> text=PriorTermCommit")
     assert opened.locator("#stories details[open] p").first.is_visible()
     assert "traces/counterexamples/dledger/commit/README.md" in opened.inner_text("#stories")
-    assert opened.evaluate("document.activeElement.textContent") == "The story of PriorTermCommit, in a minimal example (its nodes are others)"
+    assert opened.evaluate("document.activeElement.textContent") == STORY
     assert (at(opened), opened.url) == (before, address)
 
 
