@@ -26,7 +26,7 @@ from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.registry import simulators
 from lockstep.systems.trace_diagnosis import known_diagnosis
 from lockstep.systems.trace_specs import trace_spec
-from lockstep.trace.trace_format import Event, Header, write_trace
+from lockstep.trace.trace_format import OBSERVE, Event, Header, write_trace
 from lockstep.trace.trace_reader import read_trace
 from tests.scripts.counterexamples.tool import counterexamples
 from tests.support.programs.lockstep_command import lockstep
@@ -180,6 +180,17 @@ def test_nothing_is_blamed_on_the_line_where_nothing_follows_that_could_show_it(
     lied = msgspec.structs.replace(events[9], shows={**events[9].shows, "currTerm": 77})
     found = diagnosed(written(tmp_path / "t.ndjson", header, [*events[:9], lied]))
     assert [each.kind for each in found.causes if each.kind in ("value", "event", "step")] == []
+
+
+def test_no_flaw_explains_what_a_node_only_observes_wrongly(
+    tmp_path: Path, run: tuple[Header, Sequence[Event]]
+) -> None:
+    """No step is taken there, so that no switch can matter, and later ones must not be counted."""
+    header, events = run
+    lied = Event(seq=0, node=events[20].node, action=OBSERVE, shows={"currTerm": 77})
+    found = diagnosed(written(tmp_path / "t.ndjson", header, [*events[:21], lied, *events[21:]]))
+    assert {each.kind for each in found.causes} <= {"value", "event"}
+    assert found.past[-1] == 23
 
 
 def test_a_trace_that_holds_has_no_diagnosis(tmp_path: Path, run: tuple[Header, Sequence[Event]]) -> None:

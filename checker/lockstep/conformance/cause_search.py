@@ -109,8 +109,6 @@ class CauseSearch:
         begin = min((self._first[name] for name in flaws if name in self._first), default=0)
         state, seen, differs = self.deviation.states[begin], {*self._first}, False
         for place, (line, event) in enumerate(events[begin:], begin):
-            if self.steps.check.reading.is_observation(event):
-                continue
             after = self.steps.take_as_seen(state, line, event, *self._outcomes(flaws))
             new = {switches[number] for number in self.steps.seen.keys() & switches.keys()} & self.steps.flaws
             seen |= new

@@ -43,10 +43,13 @@ class ChangedSteps:
         return self._probes.seen
 
     def take(self, state: State, line: int, event: Event, *outcomes: OtherOutcome) -> State | None:
-        """Take a step with other outcomes; None where it is not enabled, or has no value.
+        """Take a step with other outcomes; None where it is not enabled, or has no value. An observation is none.
 
         Without outcomes all expressions are seen, else those and the switches alone.
         """
+        if self.check.reading.is_observation(event):  # no step
+            self._probes.begin(())
+            return state
         every = range(len(self.probed.probed))
         self._probes.begin({*self.switches, *(each.number for each in outcomes)} if outcomes else every, *outcomes)
         try:
