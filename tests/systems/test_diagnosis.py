@@ -24,7 +24,7 @@ from lockstep.conformance.diagnosis import Diagnosis
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.registry import simulators
-from lockstep.systems.trace_diagnosis import known_diagnosis
+from lockstep.systems.trace_diagnosis import diagnosis_or_note, known_diagnosis
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.trace_format import OBSERVE, Event, Header, write_trace
 from lockstep.trace.trace_reader import read_trace
@@ -48,8 +48,9 @@ LOCK_SERVICE = Path(__file__).parents[2] / "docs" / "lock_service"
 
 def diagnosed(path: Path, **switches: bool) -> Diagnosis:
     """Return the diagnosis of a trace that leaves its spec."""
-    found = known_diagnosis(path, switches)
+    found = diagnosis_or_note(lambda: known_diagnosis(path, switches))
     assert found is not None
+    assert found.causes or found.events, found.notes
     return found
 
 
