@@ -13,8 +13,8 @@ from playwright.sync_api import Browser, Page
 from lockstep.systems.trace_files import import_trace
 from tests.scripts.counterexamples.tool import counterexamples
 from tests.support.places import ROOT
-from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
-from tests.support.programs.pages import HOSTILE, diagnosed_page, hostile_trace, tree_in
+from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium, quiet_tab
+from tests.support.programs.pages import HOSTILE, diagnosed_page, figure8_page, hostile_trace, tree_in
 
 ROWS = {row.switch: row for row in counterexamples()}
 #: How far from the top of the page an element stands.
@@ -31,27 +31,13 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def figure8(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of the recorded figure 8, whose commit is decided in one step and seen in the next."""
-    folder = tmp_path_factory.mktemp("figure8")
-    trace, file = folder / "figure8.trace.ndjson", folder / "figure8.html"
-    import_trace(ROOT / "traces" / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson", trace)
-    file.write_text(diagnosed_page(trace, repaired=True), encoding="utf-8")
-    return file
+    return figure8_page(tmp_path_factory.mktemp("figure8"))
 
 
 @pytest.fixture
 def opened(browser: Browser, figure8: Path) -> Iterator[Page]:
-    """Its page; nothing may go wrong on it, nor be asked of any network."""
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
-    tab = context.new_page()
-    events: list[str] = []
-    tab.on("console", lambda message: events.append(message.text))
-    tab.on("pageerror", lambda error: events.append(str(error)))
-    tab.on("request", lambda request: None if request.url.startswith("file:") else events.append(request.url))
-    tab.goto(figure8.as_uri())
-    yield tab
-    context.close()
-    assert events == []
+    with quiet_tab(browser, figure8) as tab:
+        yield tab
 
 
 STORY = "The story of PriorTermCommit, in a minimal example (its nodes are others)"

@@ -17,10 +17,9 @@ from lockstep.report.page.build_page import build_page
 from lockstep.report.page.named_places import sources_tree
 from lockstep.report.page.page_content import page_content
 from lockstep.report.page.source_lines import MAX_EXCERPT, definition_at, function_at, reference_lines
-from lockstep.systems.trace_files import import_trace
 from tests.support.places import ROOT
-from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
-from tests.support.programs.pages import COUNTER, COUNTS_TOO_FAR, counter, diagnosed_page
+from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium, quiet_tab
+from tests.support.programs.pages import COUNTER, COUNTS_TOO_FAR, counter, figure8_page
 
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 
@@ -39,26 +38,13 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def figure8(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("figure8")
-    trace, file = folder / "figure8.trace.ndjson", folder / "figure8.html"
-    import_trace(ROOT / "traces" / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson", trace)
-    file.write_text(diagnosed_page(trace, repaired=True), encoding="utf-8")
-    return file
+    return figure8_page(tmp_path_factory.mktemp("figure8"))
 
 
 @pytest.fixture
 def opened(browser: Browser, figure8: Path) -> Iterator[Page]:
-    """Its page; nothing may go wrong on it, nor be asked of any network."""
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
-    tab = context.new_page()
-    events: list[str] = []
-    tab.on("console", lambda message: events.append(message.text))
-    tab.on("pageerror", lambda error: events.append(str(error)))
-    tab.on("request", lambda request: None if request.url.startswith("file:") else events.append(request.url))
-    tab.goto(figure8.as_uri())
-    yield tab
-    context.close()
-    assert events == []
+    with quiet_tab(browser, figure8) as tab:
+        yield tab
 
 
 def line_of(file: str, number: int) -> str:

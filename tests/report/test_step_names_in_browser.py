@@ -15,11 +15,10 @@ from lockstep.jobs.view.trace_view import view_own_logs
 from lockstep.models.search_result import SpecFiles
 from lockstep.report.page.build_page import build_page
 from lockstep.report.page.page_content import page_content
-from lockstep.systems.trace_files import import_trace
 from tests.support.places import ROOT
-from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
+from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium, quiet_tab
 from tests.support.programs.lockstep_command import lockstep
-from tests.support.programs.pages import COUNTS_TOO_FAR, counter, diagnosed_page, tree_in
+from tests.support.programs.pages import COUNTS_TOO_FAR, counter, figure8_page, tree_in
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 
@@ -34,20 +33,13 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def figure8(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of the recorded figure 8, whose trace has lines that are no steps."""
-    folder = tmp_path_factory.mktemp("figure8")
-    trace, file = folder / "figure8.trace.ndjson", folder / "figure8.html"
-    import_trace(ROOT / "traces" / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson", trace)
-    file.write_text(diagnosed_page(trace, repaired=True), encoding="utf-8")
-    return file
+    return figure8_page(tmp_path_factory.mktemp("figure8"))
 
 
 @pytest.fixture
 def opened(browser: Browser, figure8: Path) -> Iterator[Page]:
-    tab = browser.new_page(viewport={"width": 1200, "height": 900})
-    tab.goto(figure8.as_uri())
-    yield tab
-    tab.close()
+    with quiet_tab(browser, figure8) as tab:
+        yield tab
 
 
 def title_of(tab: Page, line: int) -> str:

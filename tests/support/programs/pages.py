@@ -10,7 +10,8 @@ from typing import Any
 from lockstep.jobs.view.trace_view import view_trace
 from lockstep.report.page.build_page import build_page
 from lockstep.report.page.page_content import page_content
-from lockstep.systems.trace_files import write_cluster
+from lockstep.systems.trace_files import import_trace, write_cluster
+from tests.support.places import ROOT
 
 #: What a browser would run if it were taken for markup, and what would end the block of data.
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
@@ -95,3 +96,11 @@ def counter(folder: Path, cfg: str) -> tuple[Path, Path]:
     spec.write_text(COUNTER, encoding="utf-8")
     spec.with_suffix(".cfg").write_text(cfg, encoding="utf-8")
     return spec, spec.with_suffix(".cfg")
+
+
+def figure8_page(folder: Path) -> Path:
+    """Write the page of the recorded figure 8, whose commit is decided in one step and seen in the next; return it."""
+    trace, file = folder / "figure8.trace.ndjson", folder / "figure8.html"
+    import_trace(ROOT / "traces" / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson", trace)
+    file.write_text(diagnosed_page(trace, repaired=True), encoding="utf-8")
+    return file

@@ -31,7 +31,7 @@ class ProbeTable:
     numbers: dict[tuple[Location, str], int] = field(default_factory=dict)
     operands: dict[Location, tuple[Location, Location]] = field(default_factory=dict)
     _sides: dict[int, Expr] = field(default_factory=dict)
-    _kept: set[int] = field(default_factory=set)
+    _kept: dict[int, Expr] = field(default_factory=dict)  # with the expressions, so that no other gets an id
 
     def enter(self, expr: Expr) -> None:
         """Take note of the sides of a comparison, and of those of a power, before they are written.
@@ -39,7 +39,7 @@ class ProbeTable:
         A power with another number may be too large for any machine; it has no probe within.
         """
         if isinstance(expr, Call) and self._is_power(expr):
-            self._kept.update(id(part) for part in walk(expr, self.program.tree))
+            self._kept.update({id(part): part for part in walk(expr, self.program.tree)})
         if isinstance(expr, (Builtin, Call)) and len(expr.args) == 2 and self._is_comparison(expr):
             left, right = expr.args
             self._sides.update({id(side): side for side in expr.args})
