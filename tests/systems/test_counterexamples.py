@@ -69,6 +69,13 @@ def test_every_trace_is_listed_on_the_page_of_its_folder() -> None:
         assert f"({row.path.name})" in page
 
 
+def test_every_header_chooses_each_feature_and_flaw_of_its_spec() -> None:
+    """By day, as a feature that is new makes all files stale, and most of them are made again at night alone."""
+    for row in ROWS.values():
+        header = open_trace(row.path).header
+        assert header.constants.keys() == SYSTEMS[header.spec].constants.allowed.keys(), row.file
+
+
 @each_flaw
 def test_the_spec_with_the_flaw_explains_the_trace_and_the_property_is_violated(switch: str) -> None:
     row = ROWS[switch]
