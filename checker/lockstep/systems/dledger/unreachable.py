@@ -153,10 +153,10 @@ RARE_PARTS: tuple[RarePart, ...] = (
             *actions("CheckAppendFuture", "CheckLeak", "DoCheckAppendResponse", "DoCommit", "HandleDoCommit"),
             *parts("answer", "APPEND REPEATED_PUSH", "APPEND INCONSISTENT_STATE"),
             *parts("client", "SUCCESS"),
-            *parts("log", "entries committed", "commit learnt", "entries cut", "leader change and cut"),
+            *parts("log", "commit learnt", "entries cut", "leader change and cut"),
         ),
         ("restless",),
-        "leaders change too often for much to be appended, and committed",
+        "leaders change too often for much to be appended, and known to be committed",
     ),
     RarePart(
         parts("answer", "TRANSFER SUCCESS"),
