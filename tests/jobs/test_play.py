@@ -199,9 +199,9 @@ def test_the_header_for_some_constants_has_these_constants(system: System, varia
 def test_the_page_has_the_faults_in_a_group_of_their_own(game: Game) -> None:
     tree = page_tree(game, 7)["play"]
     groups = {group["title"]: [action["name"] for action in group["actions"]] for group in tree["groups"]}
-    assert groups["Faults"] == ["Lose", "Duplicate"]
-    assert set(groups["Actions"]) == game.session.offers(7).enabled - {"Lose", "Duplicate"}
-    named = [*groups["Actions"], *groups["Faults"], *tree["disabled"], *tree["never"]]
+    assert groups["Faults"] == ["Restart", "Lose", "Duplicate"]
+    assert groups["Writes"] == ["AppendAsLeader"]
+    named = [*groups["Writes"], *groups["Actions"], *groups["Faults"], *tree["never"]]
     assert sorted(named) == sorted(game.session.spec.actions)
 
 
@@ -225,7 +225,7 @@ def test_messages_with_the_same_label_are_shown_with_the_fields_in_which_they_di
     groups = page_tree(again, last.number)["play"]["groups"]
     (steps,) = (each["steps"] for group in groups for each in group["actions"] if each["name"] == "HandleDoCompare")
     assert [step["label"] for step in steps] == [
-        f"n2, m = COMPARE 0 from n1, awaited = {awaited}" for awaited in ("FALSE", "TRUE")
+        f"n2, COMPARE 0 from n1, awaited = {awaited}" for awaited in ("FALSE", "TRUE")
     ]
 
 

@@ -247,7 +247,7 @@ def test_a_malformed_request_is_refused_by_its_field(body: str, problem: str, se
 
 def test_a_step_is_taken_by_its_number_and_the_page_opens_where_one_was(server: PlayServer) -> None:
     offer = posted(server, {"type": "list", "at": 0}).tree["groups"][0]["actions"][0]["steps"][1]
-    assert offer == {"offer": 1, "label": "c = b"}
+    assert offer == {"offer": 1, "label": "c = b", "node": "", "messages": []}
     taken = posted(server, {"type": "take", "at": 0, "offer": 1}).tree
     assert taken["play"]["path"] == [0, 1]
     assert taken["steps"][1]["changed"] == [["queue", "", "+[1]", "", "b"], ["token", "", "", "0", "1"]]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,12 +11,11 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 import lockstep
-from lockstep.jobs.play.page_requests import RequestHandler
-from lockstep.jobs.play.play_game import Game, play_trace
+from lockstep.jobs.play.play_game import play_trace
 from lockstep.jobs.play.play_scenario import play, read_scenario
-from lockstep.jobs.play.play_server import PlayServer
 from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
 from tests.support.programs.pages import HOSTILE, hostile_trace
+from tests.support.programs.played_pages import opened, served, stands_at
 from tests.support.programs.plays import STEPS, VIOLATED, flawed, played, ways
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
@@ -31,51 +27,9 @@ def browser() -> Iterator[Browser]:
         yield started
 
 
-#: A machine that does much else answers late, and the first trace that is saved may need the spec to be compiled.
-MAX_MS = 120_000
-expect.set_options(timeout=MAX_MS)
-
-
-@contextmanager
-def served(game: Game) -> Iterator[PlayServer]:
-    server = PlayServer(RequestHandler(game, game.begin))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-@contextmanager
-def opened(browser: Browser, game: Game, scheme: str = "light") -> Iterator[tuple[Page, PlayServer]]:
-    """The page of a session; nothing may go wrong on it, nor be asked of anybody but the server that it comes from."""
-    context = browser.new_context(
-        viewport={"width": 1200, "height": 900}, color_scheme="dark" if scheme == "dark" else "light"
-    )
-    tab = context.new_page()
-    tab.set_default_timeout(MAX_MS)
-    events: list[str] = []
-    tab.on("console", lambda message: events.append(message.text))
-    tab.on("pageerror", lambda error: events.append(str(error)))
-    with served(game) as server:
-        tab.on("request", lambda each: None if each.url.startswith((server.url, "blob:")) else events.append(each.url))
-        tab.goto(server.url)
-        yield tab, server
-    context.close()
-    assert events == []
-
-
-def stands_at(tab: Page, number: int) -> None:
-    """Wait until the page shows the state after a number of steps."""
-    expect(tab.locator("#position")).to_have_text(re.compile(f"^{number} of "))
-
-
 def offers(tab: Page, words: str) -> None:
     """Wait until a step with these words is offered."""
-    tab.wait_for_selector(f'#offers button[aria-label^="{words}"]')
+    tab.wait_for_selector(f'#offers button[data-offer][aria-label^="{words}"]')
 
 
 def test_a_person_plays_to_a_violation_undoes_it_and_goes_another_way(browser: Browser, tmp_path: Path) -> None:
@@ -91,7 +45,7 @@ def test_a_person_plays_to_a_violation_undoes_it_and_goes_another_way(browser: B
         assert tab.inner_text("#verdict") == f"violated: {VIOLATED} fails after step {STEPS}."
         assert f"{VIOLATED} is violated" in tab.inner_text("#remarks")
         assert tab.inner_text("#live").endswith(f". False: {VIOLATED}")
-        assert tab.evaluate("document.activeElement.id") == "next"
+        assert tab.evaluate("document.activeElement.closest('.action').dataset.action") == path[-1].action
 
         with tab.expect_download() as trace:
             tab.click("#save-trace")
@@ -118,7 +72,7 @@ def test_a_person_plays_to_a_violation_undoes_it_and_goes_another_way(browser: B
         stands_at(tab, 3)
         assert tab.inner_text("#position") == f"3 of {STEPS - 1}"
         offers(tab, "QuorumAckChecker")
-        tab.click('#offers button[aria-label^="QuorumAckChecker"]')
+        tab.click('#offers button[data-offer][aria-label^="QuorumAckChecker"]')
         stands_at(tab, 4)
         assert tab.inner_text("#position") == "4 of 4"
         assert tab.locator("#branches option").count() == 2
@@ -129,13 +83,12 @@ def test_a_person_plays_to_a_violation_undoes_it_and_goes_another_way(browser: B
 
 def test_why_not_is_explained_with_its_line_and_arguments_can_be_written(browser: Browser) -> None:
     with opened(browser, flawed()) as (tab, _):
-        tab.click("#disabled summary")
-        tab.click('#disabled button:has-text("DoAppend: why not?")')
+        tab.click('#offers button[aria-label="DoAppend: other arguments, why not?"]')
         tab.wait_for_selector("#why:not([hidden])")
         assert tab.inner_text("#why-title").startswith("DoAppend ")
         reason = 'Pushing.tla:21:8: node[n].role = "LEADER"\n  left:  "CANDIDATE"\n  right: "LEADER"'
         assert reason in tab.inner_text("#why-lines")
-        tab.click('#offers button[aria-label="ElectLeader: other arguments"]')
+        tab.click('#offers button[aria-label="ElectLeader: other arguments, why not?"]')
         tab.wait_for_selector("#why-form input[name=voters]")
         tab.fill("#why-form input[name=voters]", "{n1, n2}")
         tab.keyboard.press("d")  # a letter in a field, no key of the page
@@ -169,8 +122,7 @@ def test_axe_finds_nothing_where_something_is_played(browser: Browser, scheme: s
         tab.goto(server.url)
         tab.select_option("#branches", str(path[-1].number))
         stands_at(tab, STEPS)
-        tab.click("#disabled summary")
-        tab.click("#disabled button >> nth=0")
+        tab.click("#offers .name >> nth=0")
         tab.wait_for_selector("#why:not([hidden])")
         results = Axe().run(tab)
         tab.close()
@@ -184,8 +136,7 @@ def test_a_hostile_trace_runs_nothing_while_it_is_played(browser: Browser, tmp_p
         assert HOSTILE in (tab.text_content("#offers") or "")
         tab.click("#offers button[data-offer]")
         stands_at(tab, 61)
-        tab.click("#disabled summary")
-        tab.click("#disabled button >> nth=0")
+        tab.click("#offers .name >> nth=0")
         tab.wait_for_selector("#why:not([hidden])")
         assert HOSTILE in (tab.text_content("#why") or "")
         assert tab.locator("img").count() == 0

@@ -65,6 +65,7 @@ class Picture:
     message in a word or two. `loses` and `doubles` are the actions by which the network loses a message, and delivers
     it once more; `changes` are the fields of a message that may change while it is under way. `log` is the field of a
     node that holds its log, `log_begins` the index of its first entry, and `entry` names an entry with its term.
+    `grants` says whether a message is a vote that is granted.
     """
 
     nodes: str
@@ -77,3 +78,4 @@ class Picture:
     log: str
     log_begins: int
     entry: Callable[[Value], str]
+    grants: Callable[[Value], bool]

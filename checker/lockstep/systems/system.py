@@ -149,6 +149,8 @@ class System:
     of the smaller fleet first), bounded models (the folder of their manifest, below spec/), lemmas, a picture of its
     states, what `lockstep hunt` searches, what reads the logs that its nodes write for their operators, what reads
     their wire, the actions that are `faults`: of the network, of a process, of a machine, and the recovery from these.
+    `client_writes` are the actions by which a node takes a write, each with what makes its arguments but for the node
+    out of a text.
     """
 
     spec: str
@@ -176,6 +178,7 @@ class System:
     own_logs: Callable[[], OwnLogs] | None = None
     wire: Callable[[], WireFormat] | None = None
     faults: frozenset[str] = frozenset()
+    client_writes: Mapping[str, Callable[[str], Mapping[str, Value]]] = field(default_factory=dict)
 
     @property
     def module(self) -> Path:

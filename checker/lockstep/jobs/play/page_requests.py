@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable
 from typing import Annotated, Any, TypeAlias
@@ -11,14 +10,17 @@ import msgspec
 
 from lockstep.base.characters import counted
 from lockstep.base.errors import BadInputError
+from lockstep.jobs.play.disabled_steps import Wanted, disabled_steps
+from lockstep.jobs.play.offered_steps import MessagesUnderWay, panel
+from lockstep.jobs.play.path_links import follow_link
 from lockstep.jobs.play.play_game import Game
-from lockstep.jobs.play.play_page import explanation_tree, page_tree, panel
+from lockstep.jobs.play.play_page import explanation_tree, page_tree
 from lockstep.jobs.play.play_scenario import scenario_lines
 from lockstep.jobs.play.play_session import Session, StepRefusedError
 from lockstep.jobs.play.play_trace import save_trace
+from lockstep.jobs.play.written_values import written_values
 from lockstep.report.page.page_content import Tree
-from lockstep.tla.values.kinds import ModelValue, TlaError, Value
-from lockstep.tla.values.printed_values import parse_value
+from lockstep.tla.values.kinds import Value
 from lockstep.trace.json_lines import rephrase_error
 
 __all__ = ["BadRequestError", "RefusedError", "RequestHandler"]
@@ -48,9 +50,10 @@ class ShowPath(msgspec.Struct, tag="show", forbid_unknown_fields=True, frozen=Tr
 
 
 class ListSteps(msgspec.Struct, tag="list", forbid_unknown_fields=True, frozen=True):
-    """List the steps that can be taken in a state."""
+    """List the steps that can be taken in a state; `since` is the first state of the path that the page shows."""
 
     at: _Place
+    since: _Place = 0
 
 
 class TakeOffer(msgspec.Struct, tag="take", forbid_unknown_fields=True, frozen=True):
@@ -89,10 +92,24 @@ class SavePath(msgspec.Struct, tag="save", forbid_unknown_fields=True, frozen=Tr
     form: Annotated[str, msgspec.Meta(pattern="^(trace|scenario)$")]
 
 
-#: A string of TLA+.
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+class FindDisabled(msgspec.Struct, tag="find", forbid_unknown_fields=True, frozen=True):
+    """Find the steps that are not enabled: by words, by the node that acts, by the number of a message under way."""
 
-_REQUESTS = ShowPath | ListSteps | TakeOffer | TakeStep | ExplainAction | StartOver | SavePath
+    at: _Place
+    since: _Place = 0
+    words: _Text = ""
+    node: _Text = ""
+    message: _Place | None = None
+
+
+class FollowLink(msgspec.Struct, tag="replay", forbid_unknown_fields=True, frozen=True):
+    """Take the steps that the page's address has, from where they begin."""
+
+    link: Annotated[str, msgspec.Meta(max_length=60_000)]
+
+
+_TAKEN = TakeOffer | TakeStep | StartOver | FollowLink
+_REQUESTS = _TAKEN | ShowPath | ListSteps | ExplainAction | FindDisabled | SavePath
 
 
 class RequestHandler:
@@ -104,12 +121,14 @@ class RequestHandler:
         self._turn = threading.Lock()
         self._by_type: dict[type, Callable[[Any], Tree]] = {
             ShowPath: lambda request: self._show(request.at),
-            ListSteps: lambda request: panel(game, request.at),
+            ListSteps: lambda request: panel(game, request.at, request.since),
             TakeOffer: self._take_offer,
             TakeStep: self._take_step,
             ExplainAction: self._explain,
             StartOver: lambda request: self._show(self._session.begin(request.initial).number),
             SavePath: self._save,
+            FindDisabled: self._find,
+            FollowLink: lambda request: self._show(follow_link(game, request.link).number),
         }
 
     @property
@@ -165,6 +184,18 @@ class RequestHandler:
             listed, more = [self._values(name, request.args)], False
         return explanation_tree(self._game, name, [session.why_not(request.at, name, args) for args in listed], more)
 
+    def _values(self, action: str, args: dict[str, str]) -> dict[str, Value]:
+        return written_values(self._session.spec, action, args)
+
+    def _find(self, request: FindDisabled) -> Tree:
+        message = None
+        if request.message is not None:
+            message = MessagesUnderWay(self._game, request.at, request.since).message(request.message)
+            if message is None:
+                raise RefusedError(f"no message {request.message} is under way in state {request.at}")
+        wanted = Wanted(tuple(request.words.split()), request.node, message)
+        return disabled_steps(self._game, request.at, wanted)
+
     def _save(self, request: SavePath) -> Tree:
         if request.form == "scenario":
             text = b"".join(scenario_lines(self._game, request.at)).decode()
@@ -174,22 +205,3 @@ class RequestHandler:
         name = f"{self._game.name}.trace.ndjson"
         notes = [f"{name}: lockstep check says: {saved.verdict.verdict}: {saved.verdict.reason}", *saved.notes]
         return {"name": name, "text": saved.text.decode(), "notes": notes}
-
-    def _values(self, action: str, args: dict[str, str]) -> dict[str, Value]:
-        """Parse arguments as TLA+ writes them, in the order of the action's parameters."""
-        info = self._session.spec.actions.get(action)
-        names = info.params if info is not None and set(info.params) == set(args) else args
-        return {name: self._value(name, args[name]) for name in names}
-
-    def _value(self, name: str, text: str) -> Value:
-        if ".." in _STRING.sub("", text):  # a set of any size in a few letters
-            raise RefusedError(f"{name}: write the elements out, without `..`")
-        try:
-            return parse_value(text, self._known_model_values)
-        except (ValueError, TlaError, IndexError, RecursionError) as error:
-            raise RefusedError(f"{name} = {text[:80]}: {error}") from error
-
-    @property
-    def _known_model_values(self) -> list[str]:
-        constants = self._session.spec.constants.values()
-        return [*self._session.spec.model_values, *(each.name for each in constants if isinstance(each, ModelValue))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from lockstep.base.progress import Say, silent
 from lockstep.conformance.json_values import Words
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_check import TraceCheck
-from lockstep.jobs.play.play_session import Offer, Session
+from lockstep.jobs.play.play_session import Offer, Session, Suggest, Visit
 from lockstep.jobs.view.counterexample_view import page_context
 from lockstep.models.search_result import SpecFiles
 from lockstep.report.page.page_content import PageContext
@@ -20,6 +21,7 @@ from lockstep.systems.trace_files import open_trace
 from lockstep.systems.trace_specs import compiled, system_of
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.spec_project import module_texts
+from lockstep.tla.values.kinds import Value
 from lockstep.trace.trace_format import Header
 from lockstep.trace.trace_reader import Trace
 
@@ -31,7 +33,8 @@ class Game:
     """A session, and the spec that is played.
 
     `title` heads the page, saved files are called `name`. `model` names a model of a manifest; `header` is that of a
-    trace, and `begin` the number of the state to which the trace leads. With neither, the spec is the user's own.
+    trace, `followed` the number of the state to which the trace leads, and `begin` that of the state that is shown
+    first. With neither, the spec is the user's own.
     `notes` name what is not evaluated, and where a trace could not be followed.
     """
 
@@ -42,6 +45,7 @@ class Game:
     model: str = ""
     header: Header | None = None
     begin: int = 0
+    followed: int = 0
     notes: tuple[str, ...] = ()
 
     @property
@@ -71,7 +75,8 @@ def play_model(name: str, jar: Path | None = None) -> Game:
     spec = load_spec(module, cfg, search_path=manifest.library, jar=jar)
     spec.refuse_false_constants()
     context = page_context(system, spec, module)
-    return Game(Session(spec), context, f"{name}, {system.title}", name, model=name, notes=not_checked(spec))
+    session = Session(spec, _client_writes(context))
+    return Game(session, context, f"{name}, {system.title}", name, model=name, notes=not_checked(spec))
 
 
 def play_own_spec(files: SpecFiles) -> Game:
@@ -87,7 +92,21 @@ def play_header(header: Header, source: str, name: str, jar: Path | None = None)
     """Play the spec that the header of a trace names; raises TraceError where the header is wrong."""
     system = system_of(header, source)
     spec = compiled(system, header, source, jar=jar)
-    return Game(Session(spec), page_context(system, spec), f"{name}, {system.title}", name, header=header)
+    context = page_context(system, spec)
+    session = Session(spec, _client_writes(context))
+    return Game(session, context, f"{name}, {system.title}", name, header=header)
+
+
+def _client_writes(context: PageContext) -> Suggest:
+    """Return what suggests, in each state, a client's write to each node; its value names the step."""
+
+    def suggested(visit: Visit) -> Iterator[tuple[str, Mapping[str, Value]]]:
+        for action, written in context.system.client_writes.items():
+            params = context.spec.actions[action].params if action in context.spec.actions else ()
+            for node in context.nodes(visit.state.as_dict()) if params else ():
+                yield action, {params[0]: node, **written(f"v{visit.depth + 1}")}
+
+    return suggested
 
 
 def play_trace(path: Path, jar: Path | None = None, say: Say = silent) -> Game:
@@ -101,7 +120,7 @@ def play_trace(path: Path, jar: Path | None = None, say: Say = silent) -> Game:
     name = path.name.removesuffix(".ndjson").removesuffix(".trace")
     game = play_header(trace.header, trace.source, name, jar)
     begin, notes = _followed(trace, game, say)
-    return replace(game, begin=begin, notes=(*game.notes, *notes))
+    return replace(game, begin=begin, followed=begin, notes=(*game.notes, *notes))
 
 
 def _followed(trace: Trace, game: Game, say: Say) -> tuple[int, list[str]]:

@@ -6,10 +6,11 @@ shows the state before it. No state is ever changed, and nothing here knows of p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
+from typing import TypeAlias
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.spelling import did_you_mean
@@ -21,7 +22,7 @@ from lockstep.tla.values.kinds import ArgumentError, ModelValue, TlaError, Value
 from lockstep.tla.values.quantifier_bounds import UnknownArgumentError
 from lockstep.trace.trace_format import Event
 
-__all__ = ["CannotPlayError", "NoSuchStateError", "Offer", "Offers", "Session", "StepRefusedError", "Visit"]
+__all__ = ["CannotPlayError", "NoSuchStateError", "Offer", "Offers", "Session", "StepRefusedError", "Suggest", "Visit"]
 
 #: Limits for the initial states to choose from, and for the steps that are offered in a state.
 MAX_INITIAL, MAX_OFFERS = 200, 2_000
@@ -93,12 +94,22 @@ class Offers:
         return frozenset(step.action for step in self.steps)
 
 
+#: Suggests steps of a state: actions with arguments.
+Suggest: TypeAlias = Callable[[Visit], Iterable[tuple[str, Mapping[str, Value]]]]
+
+
+def _nothing(_: Visit) -> Iterable[tuple[str, Mapping[str, Value]]]:
+    return ()
+
+
 class Session:
     """The states that were reached, and the steps between them."""
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: Spec, suggest: Suggest = _nothing) -> None:
         """Start in the first initial state of a spec.
 
+        Arguments: `suggest`, what a player may want to do whose arguments cannot be listed; offered where the spec
+        allows it.
         Raises CannotPlayError where there is none, and TlaError where a property has no value there.
         """
         self.spec = spec
@@ -110,6 +121,7 @@ class Session:
         self.visits: list[Visit] = []
         self._properties = PropertyEvaluator(spec)
         self._offers: dict[int, Offers] = {}
+        self._suggest = suggest
         self._children: dict[tuple[int | None, State, str, tuple[Value, ...]], int] = {}
         self.begin()
 
@@ -187,10 +199,11 @@ class Session:
     def offers(self, at: int) -> Offers:
         """Return the steps that the spec allows in a state, within the bounds of its cfg; raises NoSuchStateError."""
         if at not in self._offers:
-            self._offers[at] = self._offered(self.visit(at).state)
+            self._offers[at] = self._offered(self.visit(at))
         return self._offers[at]
 
-    def _offered(self, state: State) -> Offers:
+    def _offered(self, visit: Visit) -> Offers:
+        state = visit.state
         if not self.spec.constraint(state):
             return Offers((), ("the cfg's CONSTRAINT is false in this state: a search does not go on from it",))
         notes: list[str] = []
@@ -200,7 +213,15 @@ class Session:
             steps = list(islice(self._by_action(state, notes), MAX_OFFERS + 1))
         if len(steps) > MAX_OFFERS:
             notes.append(f"there are more than {MAX_OFFERS:,} steps; the first are offered")
-        return Offers(tuple(self._numbered(state, steps[:MAX_OFFERS])), tuple(notes))
+        offered = [*self._numbered(state, [*steps[:MAX_OFFERS], *self._suggested(visit)])]
+        return Offers(tuple(offered), tuple(notes))
+
+    def _suggested(self, visit: Visit) -> Iterator[tuple[str, Mapping[str, Value], State]]:
+        """Yield the suggested steps that the spec allows."""
+        for name, args in self._suggest(visit):
+            with suppress(TlaError):
+                for after in self.spec.steps(visit.state, name, args):
+                    yield name, args, after
 
     def _by_action(self, state: State, notes: list[str]) -> Iterator[tuple[str, dict[str, Value], State]]:
         for name in self.spec.actions:

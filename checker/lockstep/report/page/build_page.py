@@ -40,7 +40,7 @@ def live_policy() -> str:
 
 
 #: The files of the page on which a behaviour is played.
-_LIVE_SCRIPTS, _LIVE_STYLES = ("page.js", "play.js"), ("page.css", "play.css")
+_LIVE_SCRIPTS, _LIVE_STYLES = ("page.js", "picture_menu.js", "play.js"), ("page.css", "play.css")
 
 
 def _policy(scripts: Sequence[str], styles: Sequence[str]) -> str:

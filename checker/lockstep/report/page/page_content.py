@@ -299,6 +299,7 @@ def _message(flight: Flight, names: Sequence[str], picture: Picture, printer: Va
         "ended": flight.ended,
         "fate": flight.fate,
         "copy": flight.is_copy,
+        "vote": picture.grants(flight.message),
         "fields": [[str(name), printer(value)] for name, value in flight.message.d.items()],
     }
 

@@ -11,7 +11,7 @@ from lockstep.base.progress import Say
 from lockstep.conformance.spec_interface import Outbox
 from lockstep.systems.dledger.codes import CODES
 from lockstep.systems.dledger.constants import CONSTANTS
-from lockstep.systems.dledger.picture import FAULTS, PICTURE
+from lockstep.systems.dledger.picture import CLIENT_WRITES, FAULTS, PICTURE
 from lockstep.systems.dledger.plans import SIMULATOR
 from lockstep.systems.system import Compile, Floor, ImportOptions, RawFormat, System
 from lockstep.tla.spec import Spec
@@ -138,4 +138,5 @@ DLEDGER = System(
     own_logs=_own_logs,
     wire=_wire,
     faults=FAULTS,
+    client_writes=CLIENT_WRITES,
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 from lockstep.systems.node_picture import DrawnEntry, DrawnNode, Mark, Picture, Variables, shown
 from lockstep.tla.values.kinds import Value
@@ -64,6 +65,11 @@ def _entry(entry: Value) -> str:
     return f"{shown(entry.d['value'])} (term {entry.d['term']})"
 
 
+def _grants(message: Value) -> bool:
+    m = message.d
+    return bool(m["kind"] == "response" and m["type"] == "VOTE" and m["code"] == "ACCEPT")
+
+
 PICTURE = Picture(
     nodes="node",
     draw=_draw,
@@ -75,6 +81,7 @@ PICTURE = Picture(
     log="log",
     log_begins=0,
     entry=_entry,
+    grants=_grants,
 )
 
 #: The faults of the network, of a process or of a machine, and the recovery from them.
@@ -84,4 +91,9 @@ FAULTS = (
     | {
         *("Crash", "Shutdown", "LosePower", "CrashInPersistTerm", "CrashInPersistCheckPoint", "Restart"),
     }
+)
+
+#: The actions by which a leader takes a client's write, with what makes their other arguments out of a text.
+CLIENT_WRITES: Mapping[str, Callable[[str], Mapping[str, Value]]] = MappingProxyType(
+    {"AppendAsLeader": lambda text: {"value": text}}
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lockstep.base.progress import Say
 from lockstep.conformance.spec_interface import Outbox
 from lockstep.systems.hashicorp.constants import CONSTANTS
-from lockstep.systems.hashicorp.picture import FAULTS, PICTURE
+from lockstep.systems.hashicorp.picture import CLIENT_WRITES, FAULTS, PICTURE
 from lockstep.systems.hashicorp.plans import SIMULATOR
 from lockstep.systems.system import Compile, Floor, ImportOptions, RawFormat, System
 from lockstep.tla.spec import Spec
@@ -149,4 +149,5 @@ HASHICORP = System(
     own_logs=_own_logs,
     wire=_wire,
     faults=FAULTS,
+    client_writes=CLIENT_WRITES,
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 from lockstep.systems.node_picture import DrawnEntry, DrawnNode, Mark, Picture, Variables, shown
 from lockstep.tla.values.growing_functions import GrowingFcn
@@ -82,6 +83,11 @@ def _entry(entry: Value) -> str:
     return f"{_held(entry.d)} (term {entry.d['term']})"
 
 
+def _grants(message: Value) -> bool:
+    m = message.d
+    return m["kind"] == "response" and m["type"] == "RequestVote" and bool(m["granted"])
+
+
 PICTURE = Picture(
     nodes="node",
     draw=_draw,
@@ -93,8 +99,19 @@ PICTURE = Picture(
     log="log",
     log_begins=1,
     entry=_entry,
+    grants=_grants,
 )
 
 #: Faults of the network and of processes, and the recovery from them; a crash or a store failure within a step
 #: is an argument of that step, its outcome.
 FAULTS = PICTURE.loses | PICTURE.doubles | {"Crash", "Restart"}
+
+
+def _dispatched(text: str) -> Mapping[str, Value]:
+    """Return the arguments of DispatchLogs for one command, which is stored without a failure."""
+    command = Fcn({"type": "Command", "value": text})
+    return {"logs": (command,), "outcome": Fcn({"result": "DONE", "write": 0})}
+
+
+#: The actions by which a leader takes a client's write, with what makes their other arguments out of a text.
+CLIENT_WRITES: Mapping[str, Callable[[str], Mapping[str, Value]]] = MappingProxyType({"DispatchLogs": _dispatched})

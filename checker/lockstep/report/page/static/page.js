@@ -2,7 +2,7 @@
 // Everything of the behaviour is put into the page as text; nothing of it is ever markup.
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
-  const COLUMN = 26, LANE = 46, MARGIN = 24;       // of the diagram, in pixels
+  const COLUMN = 32, LANE = 46, MARGIN = 24, AFTER = 56;  // of the diagram, in pixels
   const CELL = 58, BOX = 30, ROW = 15, LEFT = 44;  // of a log
   const LABEL = 60, LETTER = 6.4;                  // what points into it: letters a line, and the width of one
   const PAPER = 640, PAPER_STEPS = 120;            // how wide paper is, and how many steps stand on it
@@ -11,9 +11,11 @@
   // What the page shows, and what is derived from it: `load` sets all of it.
   let content, steps, nodes, messages, actions, properties, remarks, first, last;
   let looks, variables, wrong, firstWrong, floor, height, gaps, panels, texts, room;
+  let lap;                     // the place to which an infinite behaviour goes back
   let decided, seen, outside;  // places: of the step that decides the deviation, of that, and of what it cannot depend on
   let current = -1, hits = [], chosen = null, drawn = null, onPaper = false;
   const listeners = [];  // called with the step that is shown
+  const hooks = { message: null };  // what another script of the page does with a message that is chosen
 
   // ---- Making elements ------------------------------------------------------------------------------
 
@@ -127,6 +129,14 @@
     outside = new Set((diagnosis ? diagnosis.outside : []).map(placeOf));
   }
 
+  function lapText() {
+    const count = last - lap;
+    if (!count) return "The behaviour stays in this state for ever.";
+    const back = steps[lap].number === 0 ? "the initial state" : nameAt(lap);
+    const repeated = count === 1 ? nameAt(last) : `steps ${steps[lap + 1].number} to ${steps[last].number}`;
+    return `After ${nameAt(last)} it is in the state of ${back} once more: ${repeated} ${count === 1 ? "is" : "are"} repeated for ever.`;
+  }
+
   // The name of a step that a diagnosis marks; empty for any other.
   const markOf = (place) => (place === decided ? "decided here" : place === seen ? "seen here" : "");
   const isFaint = (number) => number !== null && outside.has(number - first);
@@ -155,8 +165,12 @@
     const y2 = yOf(message.dst);
     if (message.fate === "received") return [x1, y1, xOf(message.ended - first), y2];
     if (message.fate === "lost") return [x1, y1, xOf(message.ended - first), (y1 + y2) / 2];
-    return [x1, y1, x1 + COLUMN, y1 + (y2 - y1) * 0.4];
+    return [x1, y1, x1 + COLUMN, y2 - Math.sign(y2 - y1) * 12];  // short of its target, where it is not yet
   }
+
+  // Whether a message is under way in the state that is shown.
+  const isHere = (message) => (message.sent ?? first) <= steps[current].number
+    && (message.ended === null || message.ended > steps[current].number);
 
   function messageText(message) {
     const copy = message.copy ? ", a copy that the network made" : "";
@@ -169,22 +183,24 @@
   function arrow(message) {
     const [x1, y1, x2, y2] = path(message);
     const group = draw("g", isFaintMessage(message) ? { class: "faint" } : {});
-    const kind = `flight${message.copy ? " copy" : ""}${message.fate === "lost" ? " lost" : ""}`;
+    const kind = ["flight", ...["copy", "vote"].filter((each) => message[each]), message.fate === "lost" ? "lost" : "",
+      isHere(message) ? "flying" : ""].filter(Boolean).join(" ");
     group.append(draw("line", { x1, y1, x2, y2, class: kind + (message === chosen ? " chosen" : "") }));
-    if (message.fate === "received") {
+    if (message.fate !== "lost") {
       const length = Math.hypot(x2 - x1, y2 - y1) || 1, ux = (x2 - x1) / length, uy = (y2 - y1) / length;
-      const [tx, ty] = [x2 - ux * 6, y2 - uy * 6];
+      const gap = message.ended === null ? 0 : 6, [tx, ty] = [x2 - ux * gap, y2 - uy * gap];
       group.append(draw("path", {
         d: `M ${tx} ${ty} L ${tx - ux * 8 - uy * 4} ${ty - uy * 8 + ux * 4} L ${tx - ux * 8 + uy * 4} ${ty - uy * 8 - ux * 4} z`,
-        class: "head",
+        class: message.ended === null ? "head open" : "head",
       }));
     }
+    if (message.vote) group.append(draw("text", { x: x2 - 11, y: y2 + (y2 > y1 ? -10 : 20), class: "glyph granted" }, "✓"));
     const glyph = message.fate === "lost" ? "✕" : message.fate === "under way" ? "…" : message.late ? "late" : "";
-    const aside = message.late ? 26 : 0;
-    if (glyph) group.append(draw("text", { x: x2 - aside, y: y2 + 4 - aside / 2, class: "glyph" }, glyph));
+    const aside = message.late ? 26 : message.ended === null ? -8 : 0;
+    if (glyph) group.append(draw("text", { x: x2 - aside, y: y2 + 4 - Math.max(0, aside) / 2, class: "glyph" }, glyph));
     if (message.copy) group.append(draw("text", { x: (x1 + x2) / 2, y: (y1 + y2) / 2, class: "glyph" }, "×2"));
     const hit = titled(draw("line", { x1, y1, x2, y2, class: "hit" }), messageText(message));
-    hit.addEventListener("click", () => choose(message));
+    hit.addEventListener("click", (event) => choose(message, event));
     group.append(hit);
     return group;
   }
@@ -222,7 +238,7 @@
 
   // Draw the steps from one place to another, with so much room on the left for the names of the nodes.
   function drawSteps(from, to, names) {
-    const left = xOf(from) - MARGIN, width = xOf(to) + MARGIN - left;
+    const left = xOf(from) - MARGIN, width = xOf(to) + AFTER - left;
     const svg = draw("svg", { width: width + names, height, viewBox: `${left - names} 0 ${width + names} ${height}`, "aria-hidden": "true" });
     svg.append(draw("rect", { x: xOf(current) - COLUMN / 2, y: 0, width: COLUMN, height, class: "here" }));
     nodes.forEach((_, node) => {
@@ -234,10 +250,11 @@
         svg.append(draw("text", { x: xOf(begin), y: y - 10, class: "glyph" }, "down"));
       }
     });
-    for (const message of messages) {
+    const flying = messages.filter((message) => {
       const begin = (message.sent ?? first) - first, end = message.ended === null ? begin + 1 : message.ended - first;
-      if (begin <= to && end >= from) svg.append(arrow(message));
-    }
+      return begin <= to && end >= from;
+    });
+    svg.append(...flying.map(arrow));
     for (let place = from; place <= to; place += 1) {
       svg.append(dot(steps[place], place));
       const apart = Math.abs(place - current);
@@ -254,14 +271,70 @@
     [decided, seen].forEach((place, row) => {
       if (place !== null && place >= from && place <= to) drawMark(svg, place, left, row);
     });
+    drawLap(svg, from, to);
+    label(svg, flying, from, to);
     return svg;
+  }
+
+  // The steps that an infinite behaviour repeats, bracketed below the lanes.
+  function drawLap(svg, from, to) {
+    if (lap === null || lap > to) return;
+    const x1 = xOf(Math.max(from, lap)) - 8, x2 = xOf(to) + 8, y = floor - 1;
+    const ends = [lap >= from ? `M ${x1} ${y - 8} V ${y}` : `M ${x1} ${y}`, `H ${x2}`, to === last ? `V ${y - 8}` : ""];
+    svg.append(titled(draw("path", { d: ends.join(" "), class: "lap" }), lapText()));
+    svg.append(draw("text", { x: x1, y: y + 12, class: "named" }, "↻ again and again"));
+  }
+
+  // ---- The names of messages in the diagram ---------------------------------------------------------
+
+  const ruler = document.createElement("canvas").getContext("2d");
+  ruler.font = "10px system-ui, sans-serif";
+  const touches = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+
+  // Each arrow has its message's name where nothing else stands: whole, else its beginning, else none; the whole name is
+  // the arrow's title. Those of the shown step and of what is under way come first.
+  function label(svg, flying, from, to) {
+    const taken = [...svg.querySelectorAll(".glyph, .number, .named")].map((each) => boxed(each.textContent, 13, each));
+    for (let place = from; place <= to; place += 1) taken.push({ x: xOf(place) - 7, y: rowOf(steps[place]) - 7, width: 14, height: 14 });
+    const number = steps[current].number;
+    const rank = (each) => (each.sent === number || each.ended === number ? 0 : isHere(each) ? 1 : 2);
+    const edge = xOf(to) + AFTER, left = xOf(from) - MARGIN;
+    for (const message of flying.toSorted((a, b) => rank(a) - rank(b))) {
+      const found = spot(message, taken, left, edge);
+      if (!found) continue;
+      taken.push(found.box);
+      svg.insertBefore(draw("text", { x: found.x, y: found.y, class: `tag${isFaintMessage(message) ? " faint" : ""}` }, found.text),
+        svg.querySelector(".dot, .net"));
+    }
+  }
+
+  function spot(message, taken, left, edge) {
+    const [x1, y1, x2, y2] = path(message);
+    for (const text of new Set([message.label, beginning(message.label, 14), beginning(message.label, 8)])) {
+      const width = ruler.measureText(text).width + 4;
+      for (const aside of [0, width / 2 + 6, -width / 2 - 6]) {
+        for (const share of [0.5, 0.36, 0.64, 0.24, 0.76]) {
+          const x = x1 + (x2 - x1) * share + aside, y = y1 + (y2 - y1) * share + 3;
+          const box = { x: x - width / 2, y: y - 9, width, height: 12 };
+          if (box.x >= left && box.x + width <= edge && !taken.some((each) => touches(each, box))) return { x, y, text, box };
+        }
+      }
+    }
+    return null;
+  }
+
+  // About where a text stands that is drawn already.
+  function boxed(text, tall, shape) {
+    const width = text.length * tall * 0.62, x = Number(shape.getAttribute("x")), y = Number(shape.getAttribute("y"));
+    const begin = shape.getAttribute("text-anchor") === "end" ? x - width : shape.classList.contains("named") ? x : x - width / 2;
+    return { x: begin, y: y - tall, width, height: tall + 3 };
   }
 
   // Paper does not scroll: the steps around the one that is shown stand in rows, and of each log the end.
   function drawOnPaper() {
     const begin = Math.max(0, Math.min(current - Math.floor(PAPER_STEPS / 2), last + 1 - PAPER_STEPS));
     const end = Math.min(last, begin + PAPER_STEPS - 1), names = 96, rows = [];
-    const columns = Math.floor((PAPER - names - 2 * MARGIN) / COLUMN) + 1;
+    const columns = Math.floor((PAPER - names - MARGIN - AFTER) / COLUMN) + 1;
     for (let from = begin; from <= end; from += columns) {
       const svg = drawSteps(from, Math.min(end, from + columns - 1), names);
       const left = xOf(from) - MARGIN - names;
@@ -294,11 +367,12 @@
     redrawNodes();
   }
 
-  function choose(message) {
+  function choose(message, event) {
     chosen = message;
     const fields = message.fields.map(([name, value]) => `${name} = ${value}`).join(", ");
     at("message").textContent = `${messageText(message)}: ${fields}`;
     drawWindow();
+    if (hooks.message) hooks.message(message, event);
   }
 
   function keepInSight() {
@@ -503,8 +577,7 @@
     const names = step.failed.map((index) => properties[index]).filter((name) => !found.some((each) => each.title.includes(name)));
     if (names.length) parts.push(make("p", `false here: ${names.join(", ")}`, "bad"));
     if (current === last && content.backTo !== null) {
-      const stays = content.backTo === step.number;
-      parts.push(make("p", stays ? "The behaviour stays in this state for ever." : `From here it goes back to ${nameAt(placeOf(content.backTo))}, for ever.`));
+      parts.push(make("p", lapText()));
     }
     at("remarks").replaceChildren(...parts);
   }
@@ -584,7 +657,7 @@
       for (const message of mine) {
         const what = message.ended === step.number ? message.fate : message.copy ? "doubled" : "sent";
         const label = `${what} ${message.label} (${nodes[message.src]} to ${nodes[message.dst]})`;
-        row.append(button(label, () => choose(message)), " ");
+        row.append(button(label, (event) => choose(message, event)), " ");
       }
       parts.push(row);
     }
@@ -820,7 +893,9 @@
     const name = nameAt(current);
     at("live").textContent = `${name[0].toUpperCase()}${name.slice(1)}: ${called(step)}${nodeOf(step) ? ` of ${nodeOf(step)}` : ""}${mark}`
       + `${step.refused ? ", which the spec does not allow" : ""}${failed.length ? `. False: ${failed.join(", ")}` : ""}`;
-    history.replaceState(null, "", content.lines?.[current] ? `#line=${content.lines[current]}` : `#step=${step.number}`);
+    if (!content.play) {  // a page that is played has the whole path in its address
+      history.replaceState(null, "", content.lines?.[current] ? `#line=${content.lines[current]}` : `#step=${step.number}`);
+    }
     for (const listener of listeners) listener(current);
   }
 
@@ -901,7 +976,7 @@
       if (event.key === "Escape") at("search").blur();
       return;
     }
-    if (event.target.matches("input[type=text], select")) return;  // there each key is a letter
+    if (event.target.matches("input[type=text], input[type=search], select")) return;  // there each key is a letter
     if (Object.hasOwn(keys, event.key)) {
       event.preventDefault();
       keys[event.key]();
@@ -929,7 +1004,8 @@
     markLate();
     findWrong();
     findCause();
-    height = floor + (decided === null ? 0 : 30);  // for the names of two steps
+    lap = content.backTo === null ? null : placeOf(content.backTo);
+    height = floor + (decided === null ? lap === null ? 0 : 16 : 30);  // for the names of two steps, or of the lap
     gaps = nodes.map((_, node) => downs(node));
     texts = null;
     showHead();
@@ -940,7 +1016,7 @@
     at("diagram").hidden = at("nodes").hidden = !nodes.length;
     measure();
     at("lanes").replaceChildren(...nodes.map((name) => make("div", name, "lane")));
-    canvas.style.width = `${xOf(last) + MARGIN}px`;
+    canvas.style.width = `${xOf(last) + AFTER}px`;
     canvas.style.height = `${height}px`;
     search();
     show(place ?? decided ?? firstWrong ?? 0);
@@ -993,7 +1069,11 @@
     last = whole.steps.length - 1;
     load(whole, stepOfAddress() ?? (whole.play ? last : undefined));
     // What another script of the page may do with it.
-    window.lockstepPage = { whole, load, make, keys, listeners, place: () => current };
+    window.lockstepPage = {
+      whole, load, make, keys, listeners, hooks, show, choose, messageText, measure: () => layOut(paper.matches),
+      place: () => current, step: () => steps[current], nodes: () => nodes, messages: () => messages,
+      actionName: () => actionOf(steps[current]),
+    };
   }
 
   begin();

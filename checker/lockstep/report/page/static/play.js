@@ -1,10 +1,13 @@
 "use strict";
 // The part of the page that asks the server: the steps that the spec allows, and why it does not allow the others.
 (() => {
-  const { whole, load, make, keys, listeners, place } = window.lockstepPage;
+  const { whole, load, make, keys, listeners, hooks, place, show, nodes, messages, messageText, actionName, measure } = window.lockstepPage;
+  const menu = window.lockstepMenu;
   const at = (id) => document.getElementById(id);
   let play = whole.play;  // what can be done in the state that is shown
   let path = play.path;   // the states on the way to the last one, by their numbers
+  let kept = new Map();   // how tall a part of the page was at most: it never shrinks, so that nothing below it moves
+  let isLoading = false;  // what is shown is that which the server has just answered with
   let asked = 0;          // the number of the last request: an answer to an earlier one comes too late
 
   async function ask(request) {
@@ -28,15 +31,28 @@
     at("notice").textContent = text;
   }
 
-  // Go to a path that the server tells, and stand where it ends.
-  async function go(request) {
+  // Go to a path that the server answers with, and stand where it ends. `back` finds what has the focus then.
+  async function go(request, back) {
     const tree = await ask(request);
-    if (!tree) return;
+    if (!tree) return false;
+    receive(tree, back);
+    remember(true);
+    return true;
+  }
+
+  // The page is built anew, and stands where it stood.
+  function receive(tree, back) {
+    const top = scrollY, from = at("list").scrollTop;
+    menu.close(false);
     ({ play } = tree);
     ({ path } = play);
+    isLoading = true;
     load(tree, tree.steps.length - 1);
+    isLoading = false;
     showPlay();
-    at("next").focus({ preventScroll: true });
+    at("list").scrollTop = from;
+    scrollTo({ top, behavior: "instant" });
+    if (back) (back() ?? at("next")).focus({ preventScroll: true });
   }
 
   const here = () => path[place()];
@@ -44,6 +60,29 @@
     if (play.parent === null) notify("This is an initial state: there is no step to undo.");
     else go({ type: "show", at: play.parent });
   };
+
+  // ---- The address ----------------------------------------------------------------------------------
+
+  // The address has the path to the state that is shown. A step that is taken is a new entry of the browser's history;
+  // one that is only looked at is not.
+  const known = new Map();  // states of this session by their addresses
+  const addressed = "#play=";
+
+  function remember(isNew) {
+    const hash = addressed + play.link;
+    known.set(hash, play.at);
+    if (location.hash === hash) return;
+    if (isNew) history.pushState(null, "", hash); else history.replaceState(null, "", hash);
+  }
+
+  async function follow() {
+    if (!location.hash.startsWith(addressed)) return;
+    const index = path.indexOf(known.get(location.hash));
+    if (index >= 0) { show(index); return; }
+    const tree = await ask({ type: "replay", link: location.hash.slice(addressed.length) });
+    if (tree) receive(tree);
+    remember(false);
+  }
 
   // ---- What can be done -----------------------------------------------------------------------------
 
@@ -55,40 +94,68 @@
     return made;
   }
 
-  function offered(action) {
-    const row = make("div", undefined, "action");
-    row.append(make("span", action.name));
-    for (const { offer, label } of action.steps) {
-      const made = button(label || "take", () => go({ type: "take", at: play.at, offer }));
-      made.setAttribute("aria-label", `${action.name} ${label}`.trim());
-      made.dataset.offer = offer;
-      row.append(made);
+  const take = (offer, back) => go({ type: "take", at: play.at, offer }, back);
+  const rowOf = (name) => [...at("offers").querySelectorAll(".action")].find((row) => row.dataset.action === name);
+
+  // The button with the same words, or another of the same action, or its name.
+  function sameButton(name, label) {
+    const row = rowOf(name);
+    if (!row) return null;
+    const all = [...row.querySelectorAll("[data-offer]")];
+    return all.find((each) => each.textContent === label) ?? all[0] ?? row.querySelector(".name");
+  }
+
+  // An action at its place in the spec: its name, which asks why not, and its steps; those that are not enabled are greyed.
+  function actionRow({ name, steps }) {
+    const row = make("div", undefined, "action"), listed = make("div", undefined, "steps");
+    row.dataset.action = name;
+    row.classList.toggle("none", steps.every(({ offer }) => offer === null));
+    row.classList.toggle("taken", place() > 0 && actionName() === name);
+    const title = button("", () => why(name), `Why not ${name}? Or take it with other arguments`);
+    for (const word of name.split(/(?=[A-Z])/)) title.append(word, make("wbr"));
+    title.className = "name";
+    title.setAttribute("aria-label", `${name}: other arguments, why not?`);
+    for (const { offer, label, args } of steps) {
+      const made = button(label || "take", () => (offer === null ? why(name, args) : take(offer, () => sameButton(name, label))));
+      made.setAttribute("aria-label", `${name} ${label}`.trim() + (offer === null ? ": why not?" : ""));
+      if (offer === null) made.className = "greyed"; else made.dataset.offer = offer;
+      listed.append(made);
     }
-    row.append(button("other arguments", () => why(action.name), `Ask for ${action.name} with other arguments`));
-    row.lastChild.setAttribute("aria-label", `${action.name}: other arguments`);
+    row.append(title, listed);
     return row;
   }
 
   function showPlay() {
-    const parts = play.notes.map((note) => make("p", note, "note"));
-    for (const { title, actions } of play.groups) parts.push(make("h3", title), ...actions.map(offered));
-    at("offers").replaceChildren(...parts);
-    showDisabled();
+    const parts = play.groups.flatMap(({ title, actions }) => [make("h3", title), ...actions.map(actionRow)]);
+    at("offers").replaceChildren(...parts, ...play.notes.map((note) => make("p", note, "note")));
+    showNever();
     choices(at("branches"), play.branches.map((each) => [each.at, each.label]), path.at(-1));
     const { count, chosen } = play.initial;
     at("starts").hidden = count < 2;
     choices(at("start"), Array.from({ length: count }, (_, index) => [index, `${index + 1} of ${count}`]), chosen);
     at("undo").disabled = play.parent === null;
+    at("taken").textContent = at("action").textContent;
     at("why").hidden = true;
+    if (at("wanted").value.trim()) search(); else at("answers").hidden = true;
+    showInbox();
+    settle();
   }
 
-  function showDisabled() {
-    const whys = (names) => names.map((name) => button(`${name}: why not?`, () => why(name)));
-    const parts = whys(play.disabled);
-    if (play.never.length) parts.push(make("p", "The constants rule these out in every state:"), ...whys(play.never));
-    at("disabled").querySelector("summary").textContent = `Not enabled here: ${play.disabled.length + play.never.length} actions`;
-    at("disabled").querySelector("div").replaceChildren(...parts);
-    at("disabled").hidden = !parts.length;
+  function showNever() {
+    const buttons = play.never.map((name) => button(`${name}: why not?`, () => why(name)));
+    at("disabled").querySelector("summary").textContent = `The constants rule out ${buttons.length} actions in every state`;
+    at("disabled").querySelector("div").replaceChildren(...buttons);
+    at("disabled").hidden = !buttons.length;
+  }
+
+  // What was taller before keeps its height, and what is below it its place.
+  function settle() {
+    for (const each of document.querySelectorAll(".node, .action")) {
+      const name = each.dataset.node === undefined ? `action ${each.dataset.action}` : `node ${each.dataset.node}`;
+      const tall = Math.max(kept.get(name) ?? 0, each.offsetHeight);
+      kept.set(name, tall);
+      each.style.minHeight = `${tall}px`;
+    }
   }
 
   function choices(select, pairs, chosen) {
@@ -106,12 +173,115 @@
     select.value = String(chosen);
   }
 
+  // ---- In the picture -------------------------------------------------------------------------------
+
+  // Each node's name opens its menu, and at the end of its lane are the messages under way to it.
+  function showInbox() {
+    const lanes = [...at("lanes").children];
+    nodes().forEach((name, index) => {
+      const made = button(name, () => nodeMenu(name, made), `What ${name} can do`);
+      lanes[index].replaceChildren(made);
+    });
+    at("inbox").hidden = !nodes().length;
+    at("inbox").replaceChildren(...nodes().map((name, index) => {
+      const lane = make("div", undefined, "lane");
+      for (const number of play.underWay) {
+        const message = messages()[number];
+        if (message?.dst !== index) continue;
+        const made = button(`${message.label} ← ${nodes()[message.src]}`, (event) => hooks.message(message, event, made));
+        made.dataset.message = number;
+        made.title = messageText(message);
+        made.setAttribute("aria-label", `Under way to ${name}: ${message.label} from ${nodes()[message.src]}`);
+        lane.append(made);
+      }
+      return lane;
+    }));
+  }
+
+  const laneButton = (name) => at("lanes").children[nodes().indexOf(name)]?.firstChild;
+
+  // The steps that are offered and satisfy a test, as entries of a menu.
+  function entries(isWanted, focusOn, without) {
+    return play.groups.flatMap(({ title, actions }) => actions.flatMap(({ name, steps }) => steps
+      .filter((step) => step.offer !== null && isWanted(step, title))
+      .map(({ offer, label }) => ({ name, words: without(label), offer, act: () => take(offer, () => laneButton(focusOn)) }))));
+  }
+
+  // A step's arguments in words, without what the menu is about.
+  function wordsWithout(parts) {
+    return (label) => parts.reduce((text, part) => text.split(part).join(""), label).split(", ").filter(Boolean).join(", ");
+  }
+
+  async function addDisabled(shown, wanted, without) {
+    const answer = await ask({ type: "find", at: play.at, since: path[0], ...wanted });
+    if (!answer) return;
+    menu.addDisabled(shown, answer.found.map(({ action, label, args, reason }) => (
+      { name: action, words: without(label), reason: reason[0], act: () => why(action, args) })), answer.more);
+  }
+
+  hooks.message = (message, event, from) => {
+    const number = messages().indexOf(message), isHere = play.at === here() && play.underWay.includes(number);
+    const opener = from ?? (event?.currentTarget instanceof HTMLElement ? event.currentTarget : at("scroller"));
+    const fields = message.fields.map(([name, value]) => `${name} = ${value}`).join(", ");
+    const to = nodes()[message.dst], without = wordsWithout([`${message.label} from ${nodes()[message.src]}`, to]);
+    const own = (isFault) => entries(
+      (step, title) => step.messages.includes(number) && (title === "Faults") === isFault, to, without);
+    const groups = isHere ? [{ title: `Deliver it to ${to}`, entries: own(false) }, { title: "Let the network", entries: own(true) }] : [];
+    const isFree = groups.some((group) => group.entries.length);
+    const note = !isHere ? "It is not under way in this state." : isFree ? "Or hold it: take any other step, and it stays under way."
+      : "No step can be taken with it here: it stays under way.";
+    const shown = menu.open({ title: messageText(message), note, fields, groups, from: opener, event: from ? null : event });
+    if (isHere) addDisabled(shown, { message: number }, without);
+  };
+
+  function nodeMenu(name, from, event) {
+    if (play.at !== here()) return;
+    const without = (label) => label.startsWith(`${name}, `) ? label.slice(name.length + 2) : label === name ? "" : label;
+    const own = (isWanted) => entries((step, title) => step.node === name && isWanted(step, title), name, without);
+    const shown = menu.open({ title: `${name}: what can happen`, note: "", fields: "", from, event, groups: [
+      { title: "A client's write", entries: own((_, title) => title === "Writes") },
+      { title: "Its own steps", entries: own((step, title) => title === "Actions" && !step.messages.length) },
+      { title: "Messages to it", entries: own((step, title) => title === "Actions" && step.messages.length > 0) },
+      { title: "Faults", entries: own((_, title) => title === "Faults") },
+    ] });
+    addDisabled(shown, { node: name }, without);
+  }
+
   // ---- Why not? -------------------------------------------------------------------------------------
+
+  let typed = 0;  // the timer of a search
+
+  async function search() {
+    const words = at("wanted").value.trim();
+    if (!words) { closeAnswers(); return; }
+    const answer = await ask({ type: "find", at: play.at, since: path[0], words });
+    if (!answer) return;
+    const items = answer.found.map(({ action, label, args, reason, others }) => {
+      const item = make("li"), made = button(`${action} ${label}`.trim(), () => why(action, args));
+      made.className = "greyed";
+      item.append(made, make("pre", reason.join("\n")));
+      if (others) item.append(make("p", `and with ${others === 1 ? "another argument" : `${others} other arguments`}`));
+      return item;
+    });
+    const list = make("ul"), count = items.length + answer.more;
+    list.append(...items);
+    const head = count ? `${count === 1 ? "1 step is" : `${count} steps are`} not enabled, the nearest first` : "No step that is not enabled has these words.";
+    at("found").replaceChildren(make("p", head), list);
+    at("why").hidden = true;
+    at("answers").hidden = false;
+    at("answers").scrollTop = 0;
+  }
+
+  function closeAnswers() {
+    at("answers").hidden = true;
+    at("found").replaceChildren();
+    at("wanted").value = "";
+  }
 
   async function why(action, args) {
     const answer = await ask({ type: "why", at: play.at, action, ...(args ? { args } : {}) });
     if (!answer) return;
-    at("why").hidden = false;
+    at("answers").hidden = at("why").hidden = false;
     at("why-title").textContent = `${action}  ${answer.place}`;
     const choose = at("why-args");
     choices(choose, answer.explanations.map((each, index) => [index, each.label || "none"]), 0);
@@ -120,8 +290,8 @@
     choose.value = String(nearest);
     choose.onchange = () => showWhy(answer, answer.explanations[Number(choose.value)]);
     showWhy(answer, answer.explanations[nearest]);
-    at("why-title").focus();
-    at("why").scrollIntoView({ block: "nearest" });
+    at("why-title").focus({ preventScroll: true });
+    at("answers").scrollTop = at("why").offsetTop;
   }
 
   function showWhy(answer, explanation) {
@@ -149,7 +319,7 @@
     });
     const args = () => Object.fromEntries(inputs.map(([name, , input]) => [name, input.value]));
     const row = make("div", undefined, "row");
-    row.append(button("take", () => go({ type: "step", at: play.at, action: answer.action, args: args() }),
+    row.append(button("take", () => go({ type: "step", at: play.at, action: answer.action, args: args() }, () => sameButton(answer.action)),
       `Take ${answer.action} with these arguments`));
     if (inputs.length) row.append(button("why not with these?", () => why(answer.action, args())));
     at("why-form").replaceChildren(...inputs.map(([, label]) => label), row);
@@ -171,22 +341,55 @@
   // ---- Going from step to step ----------------------------------------------------------------------
 
   async function look() {
-    if (here() === play.at) { asked += 1; return; }  // an answer under way is of another state
-    const tree = await ask({ type: "list", at: here() });
+    if (isLoading) return;
+    menu.close(false);
+    if (here() === play.at) { asked += 1; remember(false); return; }  // an answer under way is of another state
+    const tree = await ask({ type: "list", at: here(), since: path[0] });
     if (!tree) return;
     play = tree;
     showPlay();
+    remember(false);
+  }
+
+  // The list is beside or below the picture, which comes first: what may grow is below it.
+  function arrange() {
+    at("nodes").after(at("message"), at("step"), at("strip"), at("outside"));
+    const { style } = document.documentElement, header = document.querySelector("header");
+    const tall = () => {
+      style.setProperty("--controls", `${at("controls").offsetHeight}px`);
+      style.setProperty("--above", `${header.offsetHeight + at("controls").offsetHeight}px`);
+    };
+    const observer = new ResizeObserver(tall);
+    for (const each of [header, at("controls")]) observer.observe(each);
+    tall();
   }
 
   keys.u = undo;
-  keys.o = () => (at("offers").querySelector("button") ?? at("next")).focus();
-  at("keys").querySelector("p").append(" u undoes the step; o goes to the steps that can be taken.");
+  keys.o = () => (at("offers").querySelector("[data-offer]") ?? at("next")).focus();
+  keys.w = () => at("wanted").focus();
+  keys.m = () => (at("inbox").querySelector("button") ?? at("lanes").querySelector("button"))?.focus();
+  at("keys").querySelector("p").append(" u undoes the step; o goes to the steps that can be taken, m to the messages under way and the nodes,"
+    + " each with a menu; w searches what is not enabled. The address keeps the path: another lockstep play of this spec takes its steps again.");
   at("undo").addEventListener("click", undo);
   at("branches").addEventListener("change", () => go({ type: "show", at: Number(at("branches").value) }));
   at("start").addEventListener("change", () => go({ type: "begin", initial: Number(at("start").value) }));
   at("save-trace").addEventListener("click", () => save("trace"));
   at("save-scenario").addEventListener("click", () => save("scenario"));
+  at("wanted").addEventListener("input", () => { clearTimeout(typed); typed = setTimeout(search, 200); });
+  at("wanted").addEventListener("keydown", (event) => {
+    if (event.key === "Escape") { closeAnswers(); at("wanted").blur(); }
+    if (event.key === "Enter") { clearTimeout(typed); search(); }
+  });
+  at("answers-close").addEventListener("click", () => { closeAnswers(); at("wanted").focus(); });
+  at("nodes").addEventListener("click", (event) => {
+    const head = event.target.closest("h3"), name = head?.closest(".node").dataset.node;
+    if (name !== undefined) nodeMenu(name, laneButton(name), event);
+  });
+  addEventListener("resize", () => { kept = new Map(); settle(); });
+  addEventListener("popstate", follow);
   listeners.push(look);
+  arrange();
   showPlay();
-  look();
+  measure();
+  if (location.hash.startsWith(addressed)) follow(); else look();
 })();

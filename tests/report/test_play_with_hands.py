@@ -1,0 +1,237 @@
+"""Playing in the picture in Chromium: it stands still, its messages and nodes have menus, the address has the path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from lockstep.jobs.play.play_game import play_trace
+from tests.support.places import ROOT
+from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
+from tests.support.programs.played_pages import opened, served, stands_at
+from tests.support.programs.plays import STEPS, flawed, played
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
+
+RAFT = ROOT / "traces" / "counterexamples" / "hashicorp" / "log" / "truncate_without_conflict.trace.ndjson"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+#: Where parts of the page stand in the window.
+PLACES = """() => ["diagram", "nodes", "play", "list"].map((id) => {
+  const box = document.getElementById(id).getBoundingClientRect();
+  return [id, Math.round(box.left), Math.round(box.top)];
+})"""
+#: Where each action stands within the list.
+ROWS = """() => Object.fromEntries([...document.querySelectorAll("#offers .action")].map((row) =>
+  [row.dataset.action, row.offsetTop]))"""
+
+
+def is_seen(tab: Page, selector: str) -> bool:
+    """Whether the middle of an element is within the window, and nothing covers it."""
+    return bool(
+        tab.evaluate(
+            """(selector) => {
+                const found = document.querySelector(selector), box = found.getBoundingClientRect();
+                const seen = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+                const of = (each) => each.closest("svg") ?? each;
+                return seen !== null && (of(found).contains(seen) || seen.contains(found));
+            }""",
+            selector,
+        )
+    )
+
+
+@pytest.mark.parametrize("size", [(800, 800), pytest.param((390, 800), marks=pytest.mark.nightly)])
+def test_the_picture_stands_still_and_is_not_covered_while_one_plays(browser: Browser, size: tuple[int, int]) -> None:
+    game, path = played()
+    with opened(browser, replace(game, begin=0), size=size) as (tab, _):
+        stands_at(tab, 0)
+        before: Any = None
+        for number, step in enumerate(path[1:]):
+            steps = game.session.offers(number).steps
+            offer = next(at for at, each in enumerate(steps) if (each.action, each.args) == (step.action, step.args))
+            tab.locator(f'#offers [data-offer="{offer}"]').click()
+            stands_at(tab, number + 1)
+            expect(tab.locator("#taken")).to_contain_text(step.action)
+            places = tab.evaluate(PLACES)
+            assert before is None or places == before
+            before = places
+            for seen in ("#diagram", "#canvas .here", "#list", "#taken"):
+                assert is_seen(tab, seen), (number, seen)
+            assert tab.evaluate("document.documentElement.scrollWidth") == size[0]
+        assert tab.locator(".action.taken").count() == 1
+
+
+def test_actions_keep_their_places_in_the_list_while_one_plays(browser: Browser) -> None:
+    game, path = played()
+    with opened(browser, replace(game, begin=0)) as (tab, _):
+        stands_at(tab, 0)
+        first = list(tab.evaluate(ROWS))
+        tops: list[dict[str, int]] = []
+        for number in (*range(1, STEPS + 1), *range(STEPS - 1, 0, -1)):
+            tab.select_option("#branches", str(path[-1].number)) if number == 1 else None
+            tab.evaluate(f"lockstepPage.show({number})")
+            expect(tab.locator("#taken")).to_have_text(tab.inner_text("#action"))
+            rows = tab.evaluate(ROWS)
+            assert list(rows) == first
+            tops.append(rows)
+        # On the way back every row has had its height already: nothing moves at all.
+        assert all(rows == tops[STEPS - 1] for rows in tops[STEPS:])
+
+
+def test_a_message_under_way_has_a_menu_that_delivers_loses_and_explains(browser: Browser) -> None:
+    game, _ = played()
+    with opened(browser, replace(game, begin=9)) as (tab, _server):
+        stands_at(tab, 9)
+        pills = tab.locator("#inbox button")
+        assert pills.all_inner_texts() == ["TRUNCATE: SUCCESS 0 ← n2", "TRUNCATE 0 ← n1"]
+        pills.nth(1).click()
+        menu = tab.locator(".menu")
+        expect(menu.locator(".greyed").first).to_be_visible()
+        assert menu.get_attribute("role") == "dialog"
+        assert menu.locator("h3").all_inner_texts()[:3] == [
+            "TRUNCATE 0 from n1 to n2, sent by step 8, under way, a copy that the network made",
+            "Deliver it to n2",
+            "Let the network",
+        ]
+        assert menu.locator("[data-offered]").all_inner_texts() == ["HandleDoTruncate", "Lose"]
+        assert "hold it" in menu.inner_text()
+        assert menu.locator(".greyed").first.inner_text().startswith("Duplicate")
+        assert ".tla:" in menu.locator(".reason").first.inner_text()
+        # Its first entry has the focus; the arrows go from entry to entry, and Escape back to where it was opened.
+        assert tab.evaluate("document.activeElement.textContent") == "HandleDoTruncate"
+        tab.keyboard.press("ArrowDown")
+        assert tab.evaluate("document.activeElement.textContent").startswith("Lose")
+        stands_at(tab, 9)
+        tab.keyboard.press("Escape")
+        assert menu.count() == 0
+        assert tab.evaluate("document.activeElement.textContent") == "TRUNCATE 0 ← n1"
+        tab.keyboard.press("Enter")
+        tab.keyboard.press("Enter")
+        stands_at(tab, 10)
+        assert tab.inner_text("#taken").startswith("10 HandleDoTruncate")
+        assert tab.evaluate("document.activeElement.textContent") == "n2"
+
+
+def test_an_arrow_in_the_diagram_opens_the_same_menu_and_a_greyed_entry_says_why_not(browser: Browser) -> None:
+    game, _ = played()
+    with opened(browser, replace(game, begin=9)) as (tab, _server):
+        stands_at(tab, 9)
+        tab.locator("#canvas .hit:has(title:text('TRUNCATE: SUCCESS 0 from n2 to n1'))").dispatch_event("click")
+        menu = tab.locator(".menu")
+        assert menu.locator("[data-offered]").all_inner_texts() == ["HandleTruncateResponse", "Lose"]
+        menu.locator(".greyed:has-text('Duplicate')").click()
+        expect(tab.locator("#why-title")).to_contain_text("Duplicate")
+        assert "UnderWay < MaxMessages" in tab.inner_text("#why-lines")
+        # A message that has been received has no steps.
+        tab.locator("#canvas .hit:has(title:text('COMPARE 1 from n1'))").dispatch_event("click")
+        assert "It is not under way in this state." in menu.inner_text()
+        assert menu.locator("[data-offered]").count() == 0
+
+
+def test_a_node_has_a_menu_with_a_clients_write_and_its_faults_in_hashicorps_queues_too(browser: Browser) -> None:
+    game = play_trace(RAFT)
+    with opened(browser, game) as (tab, _):
+        stands_at(tab, game.begin)
+        tab.locator("#lanes button", has_text="n1").click()
+        menu = tab.locator(".menu")
+        expect(menu.locator(".greyed").first).to_be_visible()
+        entries = menu.locator("[data-offered]").all_inner_texts()
+        assert [each for each in entries if each.startswith("DispatchLogs")]
+        assert [each for each in entries if each.startswith("Crash")]
+        assert menu.locator(".greyed", has_text="Restart").count() == 1
+        menu.locator("[data-offered]", has_text="DispatchLogs").click()
+        stands_at(tab, game.begin + 1)
+        assert f"v{game.begin + 1}" in tab.inner_text("#changes")
+        assert tab.evaluate("document.activeElement.textContent") == "n1"
+        tab.locator('.node[data-node="n2"] h3').click()
+        assert menu.get_attribute("aria-label") == "n2: what can happen"
+        menu.locator("[data-offered]", has_text="Crash").click()
+        stands_at(tab, game.begin + 2)
+        tab.locator("#lanes button", has_text="n2").click()
+        assert menu.locator("[data-offered]", has_text="Restart").count() == 1
+
+
+def test_what_is_not_enabled_is_searched_by_action_argument_or_node(browser: Browser) -> None:
+    with opened(browser, flawed()) as (tab, _):
+        tab.keyboard.press("w")
+        tab.keyboard.type("doappend n2")
+        first = tab.locator("#found li", has_text="DoAppend n2, peer = n1")
+        expect(first).to_be_visible()
+        assert 'node[n].role = "LEADER"' in first.inner_text()
+        assert tab.locator("#found li").count() == len(
+            [each for each in tab.locator("#found li button").all_inner_texts() if "DoAppend" in each and "n2" in each]
+        )
+        # It is asked anew in each state.
+        tab.click('#offers [data-offer][aria-label^="ElectLeader n2"]')
+        stands_at(tab, 1)
+        expect(first).not_to_contain_text('node[n].role = "LEADER"')
+        first.locator("button").click()
+        expect(tab.locator("#why-title")).to_contain_text("DoAppend")
+        tab.click("#wanted")
+        tab.keyboard.press("Escape")
+        assert tab.is_hidden("#answers")
+        assert tab.input_value("#wanted") == ""
+
+
+def test_the_address_has_the_path_and_another_process_takes_its_steps_again(browser: Browser) -> None:
+    with opened(browser, flawed()) as (tab, _):
+        for number, action in enumerate(("ElectLeader n1", "AppendAsLeader n1", "DoCompare n1"), start=1):
+            tab.locator(f'#offers [data-offer][aria-label^="{action}"]').last.click()
+            stands_at(tab, number)
+        link = tab.evaluate("location.hash")
+        state = tab.inner_text("#nodes")
+        assert link.startswith("#play=0.")
+        tab.go_back()
+        stands_at(tab, 2)
+        tab.go_back()
+        stands_at(tab, 1)
+        tab.go_forward()
+        stands_at(tab, 2)
+        assert tab.inner_text("#position") == "2 of 3"
+        tab.go_forward()
+        stands_at(tab, 3)
+        assert tab.evaluate("location.hash") == link
+        tab.reload()
+        stands_at(tab, 3)
+    with served(flawed()) as other:
+        tab = browser.new_page()
+        tab.goto(other.url + link)
+        stands_at(tab, 3)
+        assert tab.inner_text("#nodes") == state
+        tab.evaluate("location.hash = '#play=0.999'")
+        expect(tab.locator("#notice")).to_have_text(
+            "step 1 of the address is not allowed by late_truncate_bug: no step 999 is offered there; there are 2"
+        )
+        stands_at(tab, 3)
+        assert tab.evaluate("location.hash") == link
+        tab.close()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1200, 390])
+def test_axe_finds_nothing_in_a_menu_and_in_a_search(browser: Browser, scheme: Any, width: int) -> None:
+    game, _ = played()
+    with served(replace(game, begin=9)) as server:
+        tab = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 800})
+        tab.goto(server.url)
+        stands_at(tab, 9)
+        tab.fill("#wanted", "DoAppend")
+        expect(tab.locator("#found li").first).to_be_visible()
+        tab.locator("#inbox button").first.click()
+        expect(tab.locator(".menu .greyed").first).to_be_visible()
+        results = Axe().run(tab)
+        tab.close()
+    assert [(each["id"], each["nodes"][0]["html"]) for each in results.response["violations"]] == []
