@@ -14,7 +14,7 @@ from lockstep.jobs.play.play_game import play_trace
 from tests.support.places import ROOT
 from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
 from tests.support.programs.played_pages import opened, served, stands_at
-from tests.support.programs.plays import STEPS, flawed, played
+from tests.support.programs.plays import STEPS, flawed, lock_service, played
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 
@@ -78,9 +78,10 @@ def test_actions_keep_their_places_in_the_list_while_one_plays(browser: Browser)
     with opened(browser, replace(game, begin=0)) as (tab, _):
         stands_at(tab, 0)
         first = list(tab.evaluate(ROWS))
+        tab.select_option("#branches", str(path[-1].number))
+        stands_at(tab, STEPS)
         tops: list[dict[str, int]] = []
         for number in (*range(1, STEPS + 1), *range(STEPS - 1, 0, -1)):
-            tab.select_option("#branches", str(path[-1].number)) if number == 1 else None
             tab.evaluate(f"lockstepPage.show({number})")
             expect(tab.locator("#taken")).to_have_text(tab.inner_text("#action"))
             rows = tab.evaluate(ROWS)
@@ -235,3 +236,25 @@ def test_axe_finds_nothing_in_a_menu_and_in_a_search(browser: Browser, scheme: A
         results = Axe().run(tab)
         tab.close()
     assert [(each["id"], each["nodes"][0]["html"]) for each in results.response["violations"]] == []
+
+
+def test_an_expression_is_watched_in_each_state_and_a_mistake_is_shown_as_text(browser: Browser) -> None:
+    with opened(browser, lock_service()) as (tab, _):
+        tab.keyboard.press("e")
+        tab.keyboard.type("Len(queue)")
+        tab.keyboard.press("Enter")
+        cells = tab.locator("#watched td:nth-child(2)")
+        expect(cells).to_have_text(["0"])
+        tab.fill("#watch", "<img src=x onerror=window.hacked=1>")
+        tab.click("#watch-add")
+        expect(cells.nth(1)).to_have_class("bad")
+        tab.click('#offers [data-offer][aria-label^="Lock"]')
+        stands_at(tab, 1)
+        expect(cells.first).to_have_text("1")
+        tab.keyboard.press("u")
+        stands_at(tab, 0)
+        expect(cells.first).to_have_text("0")
+        assert tab.locator("img").count() == 0
+        assert tab.evaluate("window.hacked") is None
+        tab.locator("#watched button").last.click()
+        assert cells.count() == 1

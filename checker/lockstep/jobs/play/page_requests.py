@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from lockstep.base.characters import counted
+from lockstep.base.characters import counted, visible
 from lockstep.base.errors import BadInputError
 from lockstep.jobs.play.disabled_steps import Wanted, disabled_steps
 from lockstep.jobs.play.offered_steps import MessagesUnderWay, panel
@@ -18,6 +18,7 @@ from lockstep.jobs.play.play_page import explanation_tree, page_tree
 from lockstep.jobs.play.play_scenario import scenario_lines
 from lockstep.jobs.play.play_session import Session, StepRefusedError
 from lockstep.jobs.play.play_trace import save_trace
+from lockstep.jobs.play.watched_expressions import MAX_WATCHED, WatchedExpressions
 from lockstep.jobs.play.written_values import written_values
 from lockstep.report.page.page_content import Tree
 from lockstep.tla.values.kinds import Value
@@ -108,8 +109,15 @@ class FollowLink(msgspec.Struct, tag="replay", forbid_unknown_fields=True, froze
     link: Annotated[str, msgspec.Meta(max_length=60_000)]
 
 
+class WatchExpressions(msgspec.Struct, tag="watch", forbid_unknown_fields=True, frozen=True):
+    """Evaluate expressions in a state."""
+
+    at: _Place
+    texts: Annotated[list[Annotated[str, msgspec.Meta(max_length=500)]], msgspec.Meta(max_length=MAX_WATCHED)]
+
+
 _TAKEN = TakeOffer | TakeStep | StartOver | FollowLink
-_REQUESTS = _TAKEN | ShowPath | ListSteps | ExplainAction | FindDisabled | SavePath
+_REQUESTS = _TAKEN | ShowPath | ListSteps | ExplainAction | FindDisabled | WatchExpressions | SavePath
 
 
 class RequestHandler:
@@ -119,6 +127,7 @@ class RequestHandler:
         """Play a game; `at` is the state that the page shows first."""
         self._game, self._at = game, at
         self._turn = threading.Lock()
+        self._watched = WatchedExpressions(game)
         self._by_type: dict[type, Callable[[Any], Tree]] = {
             ShowPath: lambda request: self._show(request.at),
             ListSteps: lambda request: panel(game, request.at, request.since),
@@ -128,6 +137,7 @@ class RequestHandler:
             StartOver: lambda request: self._show(self._session.begin(request.initial).number),
             SavePath: self._save,
             FindDisabled: self._find,
+            WatchExpressions: self._watch,
             FollowLink: lambda request: self._show(follow_link(game, request.link).number),
         }
 
@@ -186,6 +196,16 @@ class RequestHandler:
 
     def _values(self, action: str, args: dict[str, str]) -> dict[str, Value]:
         return written_values(self._session.spec, action, args)
+
+    def _watch(self, request: WatchExpressions) -> Tree:
+        self._session.visit(request.at)
+        return {"at": request.at, "values": [self._watched_value(text, request.at) for text in request.texts]}
+
+    def _watched_value(self, text: str, at: int) -> Tree:
+        try:
+            return {"text": text, "value": visible(self._watched.value(text, at)), "error": ""}
+        except BadInputError as error:
+            return {"text": text, "value": "", "error": visible(str(error))}
 
     def _find(self, request: FindDisabled) -> Tree:
         message = None

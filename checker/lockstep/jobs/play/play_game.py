@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lockstep.base.progress import Say, silent
@@ -18,14 +18,25 @@ from lockstep.systems.own_traces import load_own_spec, not_checked, own_system
 from lockstep.systems.registry import model_named, model_system
 from lockstep.systems.system import System
 from lockstep.systems.trace_files import open_trace
-from lockstep.systems.trace_specs import compiled, system_of
+from lockstep.systems.trace_specs import compiled, system_of, trace_constants
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.values.kinds import Value
 from lockstep.trace.trace_format import Header
 from lockstep.trace.trace_reader import Trace
 
-__all__ = ["Game", "play_header", "play_model", "play_own_spec", "play_trace"]
+__all__ = ["Game", "SpecSource", "play_header", "play_model", "play_own_spec", "play_trace"]
+
+
+@dataclass(frozen=True, slots=True)
+class SpecSource:
+    """The files that a spec was compiled from, and the constants that do not come from its cfg."""
+
+    module: Path
+    cfg: Path
+    library: tuple[Path, ...] = ()
+    constants: Mapping[str, Value] = field(default_factory=dict)
+    jar: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +46,8 @@ class Game:
     `title` heads the page, saved files are called `name`. `model` names a model of a manifest; `header` is that of a
     trace, `followed` the number of the state to which the trace leads, and `begin` that of the state that is shown
     first. With neither, the spec is the user's own.
-    `notes` name what is not evaluated, and where a trace could not be followed.
+    `notes` name what is not evaluated, and where a trace could not be followed. `source` is what the spec was compiled
+    from; without it no expression can be watched.
     """
 
     session: Session
@@ -47,6 +59,7 @@ class Game:
     begin: int = 0
     followed: int = 0
     notes: tuple[str, ...] = ()
+    source: SpecSource | None = None
 
     @property
     def system(self) -> System:
@@ -76,7 +89,8 @@ def play_model(name: str, jar: Path | None = None) -> Game:
     spec.refuse_false_constants()
     context = page_context(system, spec, module)
     session = Session(spec, _client_writes(context))
-    return Game(session, context, f"{name}, {system.title}", name, model=name, notes=not_checked(spec))
+    source = SpecSource(module, cfg, tuple(manifest.library), jar=jar)
+    return Game(session, context, f"{name}, {system.title}", name, model=name, notes=not_checked(spec), source=source)
 
 
 def play_own_spec(files: SpecFiles) -> Game:
@@ -85,7 +99,9 @@ def play_own_spec(files: SpecFiles) -> Game:
     spec = load_own_spec(files, system)
     context = PageContext(system, spec, module_texts(files.module, files.library))
     name = files.module.stem
-    return Game(Session(spec), context, f"{name}, {files.cfg.name}", name, notes=not_checked(spec))
+    source = SpecSource(files.module, files.cfg, tuple(files.library), jar=files.jar)
+    title = f"{name}, {files.cfg.name}"
+    return Game(Session(spec), context, title, name, notes=not_checked(spec), source=source)
 
 
 def play_header(header: Header, source: str, name: str, jar: Path | None = None) -> Game:
@@ -94,7 +110,9 @@ def play_header(header: Header, source: str, name: str, jar: Path | None = None)
     spec = compiled(system, header, source, jar=jar)
     context = page_context(system, spec)
     session = Session(spec, _client_writes(context))
-    return Game(session, context, f"{name}, {system.title}", name, header=header)
+    constants = trace_constants(system, header, source)
+    files = SpecSource(system.module, system.trace_cfg, constants=constants, jar=jar)
+    return Game(session, context, f"{name}, {system.title}", name, header=header, source=files)
 
 
 def _client_writes(context: PageContext) -> Suggest:

@@ -87,6 +87,7 @@ def _shown(
         properties=context.properties,
         remarks=(property_remark(label, remark, steps, context),),
         back_to=behaviour.back_to,
+        back_by="" if behaviour.back_by is None else behaviour.back_by.action or "",
     )
 
 

@@ -133,6 +133,7 @@ def page_content(behaviour: ShownBehaviour, context: PageContext, longest: int =
         "origins": [[each.name, each.short, each.full] for each in behaviour.origins],
         "initial": [[name, printer(value)] for name, value in steps[0].state.items()],
         "backTo": behaviour.back_to,
+        "backBy": behaviour.back_by,
     }
     naming = [tree["remarks"], (tree["diagnosis"] or {}).get("rows", [])]
     tree["sources"] = sources_tree(texts_in(naming), context.texts)

@@ -118,7 +118,8 @@ class ShownBehaviour:
     """A behaviour, or the part of it around what is wrong, with remarks.
 
     `count` is the number of the last step of the whole. `properties` names what was evaluated in each state and step.
-    `back_to` is the number of the step to which an infinite behaviour goes back. `deviates`: the trace leaves the
+    `back_to` is the number of the step to which an infinite behaviour goes back, by the action `back_by` if that is
+    known. `deviates`: the trace leaves the
     spec after the last step; `diagnosis` says why, where that was looked for. `origins` say how to check it again.
     `by_line`: each step but the initial state is a line of one file, and goes by it.
     """
@@ -131,6 +132,7 @@ class ShownBehaviour:
     properties: tuple[str, ...]
     remarks: tuple[Remark, ...] = ()
     back_to: int | None = None
+    back_by: str = ""
     deviates: bool = False
     diagnosis: ShownDiagnosis | None = None
     origins: tuple[Origin, ...] = ()

@@ -5,12 +5,14 @@
   const COLUMN = 32, LANE = 46, MARGIN = 24, AFTER = 56;  // of the diagram, in pixels
   const CELL = 58, BOX = 30, ROW = 15, LEFT = 44;  // of a log
   const LABEL = 60, LETTER = 6.4;                  // what points into it: letters a line, and the width of one
+  const TRAIL = 150, TRAIL_CHANGES = 4;            // steps listed before and after the shown one, and changes of each
   const PAPER = 640, PAPER_STEPS = 120;            // how wide paper is, and how many steps stand on it
   const paper = matchMedia("print");
   const at = (id) => document.getElementById(id);
   // What the page shows, and what is derived from it: `load` sets all of it.
   let content, steps, nodes, messages, actions, properties, remarks, first, last;
   let looks, variables, wrong, firstWrong, floor, height, gaps, panels, texts, room;
+  let listed = null;           // the places of the steps that are in the list
   let lap;                     // the place to which an infinite behaviour goes back
   let decided, seen, outside;  // places: of the step that decides the deviation, of that, and of what it cannot depend on
   let current = -1, hits = [], chosen = null, drawn = null, onPaper = false;
@@ -130,11 +132,11 @@
   }
 
   function lapText() {
-    const count = last - lap;
-    if (!count) return "The behaviour stays in this state for ever.";
-    const back = steps[lap].number === 0 ? "the initial state" : nameAt(lap);
-    const repeated = count === 1 ? nameAt(last) : `steps ${steps[lap + 1].number} to ${steps[last].number}`;
-    return `After ${nameAt(last)} it is in the state of ${back} once more: ${repeated} ${count === 1 ? "is" : "are"} repeated for ever.`;
+    const count = last - lap, end = nameAt(last);
+    if (!count) return `After ${end} the behaviour stays in this state for ever.`;
+    const back = steps[lap].number === 0 ? "the initial state" : `the state after ${nameAt(lap)}`, by = content.backBy || "the next step";
+    const repeated = count === 1 ? end : `${nameAt(lap + 1)} to ${end}`;
+    return `After ${end}, ${by} leads to ${back} again: ${repeated} and ${by} are repeated for ever.`;
   }
 
   // The name of a step that a diagnosis marks; empty for any other.
@@ -279,10 +281,11 @@
   // The steps that an infinite behaviour repeats, bracketed below the lanes.
   function drawLap(svg, from, to) {
     if (lap === null || lap > to) return;
-    const x1 = xOf(Math.max(from, lap)) - 8, x2 = xOf(to) + 8, y = floor - 1;
-    const ends = [lap >= from ? `M ${x1} ${y - 8} V ${y}` : `M ${x1} ${y}`, `H ${x2}`, to === last ? `V ${y - 8}` : ""];
+    const x1 = xOf(Math.max(from, lap)) - 10, x2 = xOf(to) + 10, y = floor + 4, isShort = x2 - x1 < 120;
+    const ends = [lap >= from ? `M ${x1} ${y - 7} V ${y}` : `M ${x1} ${y}`, `H ${x2}`, to === last ? `V ${y - 7}` : ""];
     svg.append(titled(draw("path", { d: ends.join(" "), class: "lap" }), lapText()));
-    svg.append(draw("text", { x: x1, y: y + 12, class: "named" }, "↻ again and again"));
+    svg.append(draw("text", { x: isShort ? x2 : x1, y: y + 13, class: "named", "text-anchor": isShort ? "end" : "start" },
+      "↻ again and again"));
   }
 
   // ---- The names of messages in the diagram ---------------------------------------------------------
@@ -698,6 +701,44 @@
     at("code").replaceChildren(...parts);
   }
 
+  // ---- The list of steps, where there is no picture -------------------------------------------------
+
+  // Each with what it changes, around the one that is shown: of a long behaviour only those are in the page.
+  function showTrail() {
+    if (nodes.length) return;
+    if (!listed || current < listed[0] || current > listed[1]) {
+      listed = [Math.max(0, current - TRAIL), Math.min(last, current + TRAIL)];
+      const rows = steps.slice(listed[0], listed[1] + 1).map((step, index) => trailRow(step, listed[0] + index));
+      at("trail").replaceChildren(...rows);
+    }
+    for (const row of at("trail").children) {
+      const isShown = Number(row.dataset.place) === current;
+      row.classList.toggle("shown", isShown);
+      if (isShown) row.firstChild.setAttribute("aria-current", "step"); else row.firstChild.removeAttribute("aria-current");
+      if (isShown) keepWithin(at("trail"), row);
+    }
+  }
+
+  function trailRow(step, place) {
+    const row = make("li"), isAgain = lap !== null && place > lap, isWrong = wrong.includes(place);
+    row.dataset.place = place;
+    row.classList.toggle("again", isAgain);
+    const signs = `${isAgain ? "↻ " : ""}${isWrong ? "✕ " : ""}`;
+    row.append(button(`${signs}${headed(place)}`, () => show(place)));
+    for (const [where, part, sign, old, now] of step.changed.slice(0, TRAIL_CHANGES)) {
+      row.append(make("div", [where, part, sign && now ? `${sign} = ${beginning(now, 60)}` : sign,
+        !sign && now ? `${beginning(old, 40)} -> ${beginning(now, 60)}` : ""].filter(Boolean).join(" ")));
+    }
+    if (step.changed.length > TRAIL_CHANGES) row.append(make("div", `… and ${step.changed.length - TRAIL_CHANGES} more`));
+    return row;
+  }
+
+  // Scroll the box alone, not the page.
+  function keepWithin(box, row) {
+    const top = row.offsetTop - box.offsetTop;
+    if (top < box.scrollTop || top + row.offsetHeight > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 3;
+  }
+
   // ---- The places in spec and reference -------------------------------------------------------------
 
   // A text in which each place whose lines the page has leads to them; any other stays text.
@@ -764,6 +805,7 @@
     }
     at("causes").replaceChildren(...(diagnosis ? diagnosis.rows.flatMap(causeRow) : []));
     at("stories").replaceChildren(...(diagnosis ? diagnosis.stories.map(story) : []));
+    if (lap !== null && !play) at("findings").append(lapLine());
     at("origins").replaceChildren(...origins.flatMap(([name, short, full]) => {
       const said = make("dd");
       if (full) said.append(folded(short, make("div", full))); else said.append(make("code", short));
@@ -772,6 +814,12 @@
     at("answer").hidden = !at("findings").firstChild && !at("causes").firstChild && !origins.length;
     showMarks();
     showOutside();
+  }
+
+  function lapLine() {
+    const line = make("p", "↻ ");
+    line.append(lapText(), " ", button(steps[lap].number === 0 ? "to the initial state" : `to ${nameAt(lap)}`, () => show(lap)));
+    return line;
   }
 
   function finding({ number, title, short }) {
@@ -824,12 +872,19 @@
       if (place !== null) at(id).textContent = `${markOf(place)}: ${nameAt(place)}`;
     }
     at("wrong").hidden = firstWrong === undefined || firstWrong === seen;
-    at("ticks").replaceChildren(...(decided === null ? [] : [decided, seen]).map((place) => {
+    const placed = (share) => `calc(8px + (100% - 16px) * ${share})`;  // the slider's knob is 16 pixels wide
+    const ticks = (decided === null ? [] : [decided, seen]).map((place) => {
       const tick = make("span", undefined, place === decided ? "decided" : "seen");
-      const share = last ? place / last : 0;
-      tick.style.left = `calc(8px + (100% - 16px) * ${share})`;  // the slider's knob is 16 pixels wide
+      tick.style.left = placed(last ? place / last : 0);
       return tick;
-    }));
+    });
+    if (lap !== null) {
+      const bracket = make("span", undefined, "lap");
+      bracket.style.left = placed(last ? lap / last : 0);
+      bracket.style.right = "8px";
+      ticks.push(bracket);
+    }
+    at("ticks").replaceChildren(...ticks);
   }
 
   function showOutside() {
@@ -883,11 +938,12 @@
     at("message").textContent = "";
     const step = steps[current];
     at("scrubber").value = String(current);
-    const mark = markOf(current) && `, ${markOf(current)}`;
+    const mark = [markOf(current), lap !== null && current >= lap ? "repeated" : ""].filter(Boolean).map((each) => `, ${each}`).join("");
     at("scrubber").setAttribute("aria-valuetext", `${nameAt(current)}: ${called(step)}${mark}`);
     at("position").textContent = `${content.lines ? `${nameAt(current)}, ` : ""}${step.number} of ${content.count}${mark}`;
     if (nodes.length) { keepInSight(); drawWindow(); showNodes(); }
     showStrip();
+    showTrail();
     showStep();
     const failed = step.failed.map((index) => properties[index]);
     const name = nameAt(current);
@@ -1005,7 +1061,7 @@
     findWrong();
     findCause();
     lap = content.backTo === null ? null : placeOf(content.backTo);
-    height = floor + (decided === null ? lap === null ? 0 : 16 : 30);  // for the names of two steps, or of the lap
+    height = floor + (decided === null ? lap === null ? 0 : 22 : 30);  // for the names of two steps, or of the lap
     gaps = nodes.map((_, node) => downs(node));
     texts = null;
     showHead();
@@ -1035,6 +1091,9 @@
     if (nodes.length) fill("initial", content.initial);
     at("initial").hidden = !nodes.length;
     at("state").hidden = !variables.size;
+    at("trail").hidden = nodes.length > 0;
+    at("trail").replaceChildren();
+    listed = null;
   }
 
   function begin() {

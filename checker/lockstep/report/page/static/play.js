@@ -10,8 +10,10 @@
   let isLoading = false;  // what is shown is that which the server has just answered with
   let asked = 0;          // the number of the last request: an answer to an earlier one comes too late
 
+  // A search and what is watched are asked beside the rest: they make no other answer late.
   async function ask(request) {
-    asked += 1;
+    const isAside = request.type === "find" || request.type === "watch";
+    if (!isAside) asked += 1;
     const mine = asked;
     let answer;
     try {
@@ -23,7 +25,7 @@
       answer = { ok: false, tree: { error: "lockstep play does not answer: was it stopped?", lines: [] } };
     }
     if (mine !== asked) return null;
-    notify(answer.ok ? "" : [answer.tree.error, ...answer.tree.lines].join("\n"));
+    if (!isAside || !answer.ok) notify(answer.ok ? "" : [answer.tree.error, ...answer.tree.lines].join("\n"));
     return answer.ok ? answer.tree : null;
   }
 
@@ -138,6 +140,7 @@
     at("why").hidden = true;
     if (at("wanted").value.trim()) search(); else at("answers").hidden = true;
     showInbox();
+    showWatched();
     settle();
   }
 
@@ -255,7 +258,7 @@
     const words = at("wanted").value.trim();
     if (!words) { closeAnswers(); return; }
     const answer = await ask({ type: "find", at: play.at, since: path[0], words });
-    if (!answer) return;
+    if (!answer || words !== at("wanted").value.trim()) return;
     const items = answer.found.map(({ action, label, args, reason, others }) => {
       const item = make("li"), made = button(`${action} ${label}`.trim(), () => why(action, args));
       made.className = "greyed";
@@ -325,6 +328,44 @@
     at("why-form").replaceChildren(...inputs.map(([, label]) => label), row);
   }
 
+  // ---- Watching -------------------------------------------------------------------------------------
+
+  const watched = [];
+
+  function showWatched() {
+    at("watched").replaceChildren(...watched.map((text) => {
+      const row = make("tr"), head = make("th", text), cell = make("td", "…"), end = make("td");
+      head.scope = "row";
+      const remove = button("remove", () => { watched.splice(watched.indexOf(text), 1); showWatched(); at("watch").focus(); });
+      remove.setAttribute("aria-label", `Remove ${text}`);
+      end.append(remove);
+      row.append(head, cell, end);
+      return row;
+    }));
+    evaluate();
+  }
+
+  async function evaluate() {
+    if (!watched.length) return;
+    const answer = await ask({ type: "watch", at: play.at, texts: watched });
+    if (!answer) return;
+    for (const row of at("watched").children) {
+      const found = answer.values.find((each) => each.text === row.firstChild.textContent);
+      if (!found) continue;
+      row.children[1].textContent = found.error || found.value;
+      row.children[1].className = found.error ? "bad" : "";
+    }
+  }
+
+  function watch() {
+    const text = at("watch").value.trim();
+    if (!text || watched.includes(text)) return;
+    if (watched.length === 8) { notify("There are 8 expressions already: remove one."); return; }
+    watched.push(text);
+    at("watch").value = "";
+    showWatched();
+  }
+
   // ---- Saving ---------------------------------------------------------------------------------------
 
   async function save(form) {
@@ -353,7 +394,7 @@
 
   // The list is beside or below the picture, which comes first: what may grow is below it.
   function arrange() {
-    at("nodes").after(at("message"), at("step"), at("strip"), at("outside"));
+    at("nodes").after(at("watches"), at("message"), at("beside"), at("strip"), at("outside"));
     const { style } = document.documentElement, header = document.querySelector("header");
     const tall = () => {
       style.setProperty("--controls", `${at("controls").offsetHeight}px`);
@@ -367,9 +408,10 @@
   keys.u = undo;
   keys.o = () => (at("offers").querySelector("[data-offer]") ?? at("next")).focus();
   keys.w = () => at("wanted").focus();
+  keys.e = () => { at("watches").open = true; at("watch").focus(); };
   keys.m = () => (at("inbox").querySelector("button") ?? at("lanes").querySelector("button"))?.focus();
   at("keys").querySelector("p").append(" u undoes the step; o goes to the steps that can be taken, m to the messages under way and the nodes,"
-    + " each with a menu; w searches what is not enabled. The address keeps the path: another lockstep play of this spec takes its steps again.");
+    + " each with a menu; w searches what is not enabled, e watches an expression. The address keeps the path: another lockstep play of this spec takes its steps again.");
   at("undo").addEventListener("click", undo);
   at("branches").addEventListener("change", () => go({ type: "show", at: Number(at("branches").value) }));
   at("start").addEventListener("change", () => go({ type: "begin", initial: Number(at("start").value) }));
@@ -380,6 +422,8 @@
     if (event.key === "Escape") { closeAnswers(); at("wanted").blur(); }
     if (event.key === "Enter") { clearTimeout(typed); search(); }
   });
+  at("watch").addEventListener("keydown", (event) => { if (event.key === "Enter") watch(); });
+  at("watch-add").addEventListener("click", watch);
   at("answers-close").addEventListener("click", () => { closeAnswers(); at("wanted").focus(); });
   at("nodes").addEventListener("click", (event) => {
     const head = event.target.closest("h3"), name = head?.closest(".node").dataset.node;
