@@ -15,6 +15,7 @@ from tests.support.places import ROOT
 from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
 from tests.support.programs.played_pages import opened, served, stands_at
 from tests.support.programs.plays import STEPS, flawed, lock_service, played
+from tests.support.sampling import sampled
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 
@@ -52,28 +53,41 @@ def is_seen(tab: Page, selector: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("size", [(800, 800), pytest.param((390, 800), marks=pytest.mark.nightly)])
-def test_the_picture_stands_still_and_is_not_covered_while_one_plays(browser: Browser, size: tuple[int, int]) -> None:
+@pytest.mark.parametrize("begin", sampled([0, STEPS - 4], [STEPS - 4]))
+@pytest.mark.parametrize("size", [(800, 800), (390, 800)])
+def test_the_picture_stands_still_and_is_not_covered_while_one_plays(
+    browser: Browser, size: tuple[int, int], begin: int
+) -> None:
     game, path = played()
-    with opened(browser, replace(game, begin=0), size=size) as (tab, _):
-        stands_at(tab, 0)
-        before: Any = None
-        for number, step in enumerate(path[1:]):
+    with opened(browser, replace(game, begin=begin), size=size) as (tab, _):
+        stands_at(tab, begin)
+        tab.evaluate("scrollTo(0, 40)")
+        before = tab.evaluate(PLACES)
+        for number, step in enumerate(path[begin + 1 :], start=begin):
             steps = game.session.offers(number).steps
             offer = next(at for at, each in enumerate(steps) if (each.action, each.args) == (step.action, step.args))
             tab.locator(f'#offers [data-offer="{offer}"]').click()
             stands_at(tab, number + 1)
             expect(tab.locator("#taken")).to_contain_text(step.action)
-            places = tab.evaluate(PLACES)
-            assert before is None or places == before
-            before = places
+            assert tab.evaluate(PLACES) == before
             for seen in ("#diagram", "#canvas .here", "#list", "#taken"):
                 assert is_seen(tab, seen), (number, seen)
             assert tab.evaluate("document.documentElement.scrollWidth") == size[0]
         assert tab.locator(".action.taken").count() == 1
 
 
-def test_actions_keep_their_places_in_the_list_while_one_plays(browser: Browser) -> None:
+def test_the_page_stands_where_its_reader_has_scrolled_it_to(browser: Browser) -> None:
+    game, _ = played()
+    with opened(browser, replace(game, begin=9), size=(800, 800)) as (tab, _server):
+        stands_at(tab, 9)
+        tab.evaluate("scrollTo(0, 350)")
+        tab.evaluate("document.querySelector('#offers [data-offer]').click()")
+        stands_at(tab, 10)
+        assert tab.evaluate("scrollY") == 350
+
+
+@pytest.mark.parametrize("begin", sampled([1, STEPS - 3], [STEPS - 3]))
+def test_actions_keep_their_places_in_the_list_while_one_plays(browser: Browser, begin: int) -> None:
     game, path = played()
     with opened(browser, replace(game, begin=0)) as (tab, _):
         stands_at(tab, 0)
@@ -81,14 +95,14 @@ def test_actions_keep_their_places_in_the_list_while_one_plays(browser: Browser)
         tab.select_option("#branches", str(path[-1].number))
         stands_at(tab, STEPS)
         tops: list[dict[str, int]] = []
-        for number in (*range(1, STEPS + 1), *range(STEPS - 1, 0, -1)):
+        for number in (*range(begin, STEPS + 1), *range(STEPS - 1, begin - 1, -1)):
             tab.evaluate(f"lockstepPage.show({number})")
             expect(tab.locator("#taken")).to_have_text(tab.inner_text("#action"))
             rows = tab.evaluate(ROWS)
             assert list(rows) == first
             tops.append(rows)
         # On the way back every row has had its height already: nothing moves at all.
-        assert all(rows == tops[STEPS - 1] for rows in tops[STEPS:])
+        assert all(rows == tops[STEPS - begin] for rows in tops[STEPS - begin :])
 
 
 def test_a_message_under_way_has_a_menu_that_delivers_loses_and_explains(browser: Browser) -> None:
@@ -238,6 +252,7 @@ def test_axe_finds_nothing_in_a_menu_and_in_a_search(browser: Browser, scheme: A
     assert [(each["id"], each["nodes"][0]["html"]) for each in results.response["violations"]] == []
 
 
+@pytest.mark.nightly
 def test_an_expression_is_watched_in_each_state_and_a_mistake_is_shown_as_text(browser: Browser) -> None:
     with opened(browser, lock_service()) as (tab, _):
         tab.keyboard.press("e")
