@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from typing import Any
@@ -20,7 +21,7 @@ from lockstep.jobs.play.play_page import page_tree
 from lockstep.systems.node_picture import is_message
 from lockstep.tla.values.kinds import format_value
 from tests.support.places import ROOT
-from tests.support.programs.plays import STEPS, flawed, lock_service, played, ways
+from tests.support.programs.plays import SCENARIO, STEPS, flawed, lock_service, played, ways
 
 #: A trace of hashicorp/raft in which a leader sends, and a client may write.
 RAFT = ROOT / "traces" / "counterexamples" / "hashicorp" / "log" / "truncate_without_conflict.trace.ndjson"
@@ -238,6 +239,12 @@ def test_a_link_that_the_spec_does_not_allow_is_refused_with_the_reason(link: st
 def test_a_link_of_another_spec_leads_elsewhere_and_is_refused(game: Game) -> None:
     with pytest.raises(BadLinkError):
         follow_link(lock_service(), link_to(game, 3))
+
+
+def test_the_address_of_the_docs_leads_along_the_example_of_the_docs(game: Game) -> None:
+    (link,) = re.findall(r"#play=([\d.]+~[0-9a-f]+)", SCENARIO.with_name("play.md").read_text(encoding="utf-8"))
+    reached = follow_link(flawed(), link)
+    assert (reached.depth, reached.state) == (6, game.session.visit(6).state)
 
 
 #: Prints the link to a state that is reached by the last step that is offered, some steps long.

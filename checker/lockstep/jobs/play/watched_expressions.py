@@ -128,7 +128,7 @@ class _Evaluator:
             found, said = connection.recv()
         except (EOFError, OSError) as error:
             self._end()
-            raise BadInputError("its evaluation needs more memory than there is") from error
+            raise BadInputError("the process that evaluates it has ended") from error
         if not found:
             raise BadInputError(said)
         value: str = said

@@ -153,6 +153,7 @@
 
   // What was taller before keeps its height, and what is below it its place.
   function settle() {
+    if (matchMedia("print").matches) return;
     for (const each of document.querySelectorAll(".node, .action")) {
       const name = each.dataset.node === undefined ? `action ${each.dataset.action}` : `node ${each.dataset.node}`;
       const tall = Math.max(kept.get(name) ?? 0, each.offsetHeight);
@@ -429,7 +430,11 @@
     const head = event.target.closest("h3"), name = head?.closest(".node").dataset.node;
     if (name !== undefined) nodeMenu(name, laneButton(name), event);
   });
-  addEventListener("resize", () => { kept = new Map(); settle(); });
+  addEventListener("resize", () => {
+    kept = new Map();
+    for (const each of document.querySelectorAll(".node, .action")) each.style.minHeight = "";
+    settle();
+  });
   addEventListener("popstate", follow);
   listeners.push(look);
   arrange();
