@@ -396,13 +396,14 @@
   // The list is beside or below the picture, which comes first: what may grow is below it.
   function arrange() {
     at("nodes").after(at("watches"), at("message"), at("beside"), at("strip"), at("outside"));
-    const { style } = document.documentElement, header = document.querySelector("header");
+    at("picture").after(at("play"));
+    const { style } = document.documentElement;
     const tall = () => {
       style.setProperty("--controls", `${at("controls").offsetHeight}px`);
-      style.setProperty("--above", `${header.offsetHeight + at("controls").offsetHeight}px`);
+      style.setProperty("--above", `${at("picture").offsetTop}px`);
     };
     const observer = new ResizeObserver(tall);
-    for (const each of [header, at("controls")]) observer.observe(each);
+    for (const each of [document.querySelector("header"), ...document.querySelector("main").children]) observer.observe(each);
     tall();
   }
 
