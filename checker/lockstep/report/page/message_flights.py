@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lockstep.report.page.shown_behaviour import ShownStep
 from lockstep.systems.node_picture import Picture, shown
-from lockstep.tla.values.kinds import Fcn, Value
+from lockstep.tla.values.kinds import Fcn, Value, sort_key
 
 #: The fates of a message.
 UNDER_WAY, RECEIVED, LOST = "under way", "received", "lost"
@@ -59,7 +59,7 @@ class _FlightTracker:
     ) -> None:
         """Record what a step changed in one channel."""
         flying = self._under_way.setdefault(key, [])
-        gone, come = list((before - after).elements()), list((after - before).elements())
+        gone, come = [sorted(each.elements(), key=sort_key) for each in (before - after, after - before)]
         for message in gone:
             flight = next(each for each in flying if each.message == message)
             other = next((each for each in come if self._is_same(message, each)), None)
@@ -86,9 +86,14 @@ class _FlightTracker:
 
 
 def _channels(network: Value) -> Iterator[tuple[tuple[str, str], Value]]:
-    for src, row in network.d.items():
-        for dst, channel in row.d.items() if isinstance(row, Fcn) else ():  # <<>> is the row of a node without peers
+    for src, row in _in_order(network):
+        for dst, channel in _in_order(row) if isinstance(row, Fcn) else ():  # <<>> is the row of a node without peers
             yield (shown(src), shown(dst)), channel
+
+
+def _in_order(table: Value) -> list[tuple[Value, Value]]:
+    """Return the pairs of a function in the order of their keys: the function's own differs from run to run."""
+    return sorted(table.d.items(), key=lambda pair: sort_key(pair[0]))
 
 
 def _counted(channel: Value) -> Counter[Value]:
