@@ -28,7 +28,7 @@ BUILD_TOOLS := packaging|setuptools|wheel
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help verify deep test nightly sample reproduce lint install archive lock clean java
+.PHONY: help verify deep test nightly sample reproduce lint install archive lock pyodide clean java
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -83,6 +83,9 @@ lock: ## Pin the newest allowed dependencies again (needs uv).
 	@printf 'setuptools\nwheel\n' | uv pip compile pyproject.toml - --extra dev --upgrade --quiet \
 		--universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
 		--no-emit-index-url --no-annotate --no-header --output-file $(LOCK)
+
+pyodide: $(READY) ## Fetch what `lockstep play --static` runs Python in a page with, by npm and pip.
+	@$(BIN)/python -m lockstep.jobs.play_folder.fetch_pyodide
 
 clean: ## Remove .venv, build results and caches.
 	@rm -rf $(VENV) build dist .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db

@@ -14,6 +14,7 @@ from lockstep.base.characters import counted
 from lockstep.cli.options import FILE, completing, model_names, note_translation, progress, progress_end, spec_options
 
 if TYPE_CHECKING:
+    from lockstep.jobs.play.opened_game import GameFiles
     from lockstep.jobs.play.play_game import Game
     from lockstep.jobs.play.play_scenario import Scenario
     from lockstep.models.model_manifest import ModelEntry
@@ -34,6 +35,18 @@ if TYPE_CHECKING:
     "--port", type=click.IntRange(0, 65535), default=0, help="The port to listen on (default: any that is free)."
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
+@click.option(
+    "--static",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write the page into DIR, a new folder or one with such pages, to be played without lockstep.",
+)
+@click.option(
+    "--pyodide",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="The folder with Pyodide and msgspec for it (default: where `make pyodide` puts them).",
+)
 def command(
     name: str | None,
     spec_options: SpecOptions,
@@ -41,6 +54,8 @@ def command(
     output: Path | None,
     port: int,
     opens: bool,
+    folder: Path | None,
+    pyodide: Path | None,
 ) -> int:
     """Play a spec: take its steps one by one in a browser, make faults happen, fork, undo, ask why not.
 
@@ -63,28 +78,28 @@ def command(
     Exit codes: 0 stopped by Ctrl-C, or the trace was written; 1 the spec does not allow a step of the scenario; 2
     wrong usage or malformed input; 3 a tool or a package is missing; 4 an internal error.
     """
-    from lockstep.jobs.play.play_scenario import ScenarioRefusedError, play, read_scenario
+    from lockstep.jobs.play.opened_game import first_state
+    from lockstep.jobs.play.play_scenario import ScenarioRefusedError, read_scenario
 
+    _refuse_together(output, port, opens, folder, pyodide)
     if name is None and file is None and spec_options.own is None:
         _refuse_without_game(output, port, opens)
         _list_models()
         return 0
     scenario = None if file is None else read_scenario(file)
+    files = _game_files(name, spec_options, scenario)
+    game = _open_game(files)
     try:
-        game = _open_game(name, spec_options, scenario)
-    finally:
-        progress_end()
-    at = game.begin
-    if scenario is not None:
-        try:
-            at = play(game, scenario).number
-        except ScenarioRefusedError as error:
-            click.echo(str(error))
-            for line in error.lines:
-                click.echo(f"    {line}")
-            return 1
+        at = first_state(game, scenario)
+    except ScenarioRefusedError as error:
+        click.echo(str(error))
+        for line in error.lines:
+            click.echo(f"    {line}")
+        return 1
     if output is not None:
         return _write_trace(game, at, output)
+    if folder is not None:
+        return _write_page(files, game, at, folder, pyodide)
     return _serve(game, at, port, opens)
 
 
@@ -92,6 +107,14 @@ def _refuse_without_game(output: Path | None, port: int, opens: bool) -> None:
     """Raise UsageError where an option says what to do with a game, and there is none."""
     if output is not None or port or opens:
         raise click.UsageError("give a TRACE, a MODEL, --spec or --scenario")
+
+
+def _refuse_together(output: Path | None, port: int, opens: bool, folder: Path | None, pyodide: Path | None) -> None:
+    """Raise UsageError where --static is given with what it leaves out, or --pyodide without it."""
+    if folder is not None and (output is not None or port or opens):
+        raise click.UsageError("--static serves nothing, and writes no trace: leave -o, --port and --open out")
+    if pyodide is not None and folder is None:
+        raise click.UsageError("--pyodide is of --static DIR")
 
 
 def _list_models() -> None:
@@ -117,32 +140,38 @@ def _shown_by(model: ModelEntry) -> tuple[str, str]:
     return f"{model.violates} {'is refuted' if model.witness else 'fails'}{after}", ""
 
 
-def _open_game(name: str | None, options: SpecOptions, scenario: Scenario | None) -> Game:
-    """Open the trace, the model or the spec that the command names, or else the one of its scenario."""
-    from lockstep.jobs.play.play_game import play_header, play_model, play_own_spec, play_trace
-    from lockstep.systems.registry import UnknownModelError
+def _game_files(name: str | None, options: SpecOptions, scenario: Scenario | None) -> GameFiles:
+    """Return what the command names: a trace, a model or a spec, or else what its scenario is of."""
+    from lockstep.jobs.play.opened_game import GameFiles
 
     jar = options.jar
     if options.own is not None:
         if name is not None:
             raise click.UsageError("give either TRACE, MODEL or --spec")
         note_translation(options.own.module, jar)
-        return play_own_spec(options.own)
+        return GameFiles(own=options.own, scenario=scenario, jar=jar)
     if name is not None and Path(name).exists():
         if scenario is not None:
             raise click.UsageError("a scenario names what it is of, and starts where that starts: leave TRACE out")
-        return play_trace(Path(name), jar, progress)
-    if name is not None:
-        try:
-            return play_model(name, jar)
-        except UnknownModelError as error:
-            raise UnknownModelError(f"no file {name!r}, and {error}") from error
-    assert scenario is not None
-    if scenario.start.trace is not None:
-        return play_header(scenario.start.trace, scenario.source, Path(scenario.source).name.partition(".")[0], jar)
-    if scenario.start.spec:
+        return GameFiles(trace=Path(name), jar=jar)
+    if name is None and scenario is not None and scenario.start.spec:
         raise click.UsageError(f"{scenario.source} is of the spec {scenario.start.spec}: name its file with --spec")
-    return play_model(scenario.start.model, jar)
+    return GameFiles(model=name or "", scenario=scenario, jar=jar)
+
+
+def _open_game(files: GameFiles) -> Game:
+    """Open a game, with progress on a terminal."""
+    from lockstep.jobs.play.opened_game import open_game
+    from lockstep.systems.registry import UnknownModelError
+
+    try:
+        return open_game(files, progress)
+    except UnknownModelError as error:
+        if not files.model:
+            raise
+        raise UnknownModelError(f"no file {files.model!r}, and {error}") from error
+    finally:
+        progress_end()
 
 
 def _write_trace(game: Game, at: int, output: Path) -> int:
@@ -159,6 +188,19 @@ def _write_trace(game: Game, at: int, output: Path) -> int:
     click.echo(f"{output}: {counted(saved.verdict.steps, 'step')}, {saved.verdict.verdict}: {saved.verdict.reason}")
     for note in saved.notes:
         click.echo(note)
+    return 0
+
+
+def _write_page(files: GameFiles, game: Game, at: int, folder: Path, pyodide: Path | None) -> int:
+    """Write the page of a game into a folder."""
+    from lockstep.jobs.play_folder.pyodide_files import default_folder, read_pyodide
+    from lockstep.jobs.play_folder.write_folder import PlayFolder, page_of
+
+    pages = PlayFolder(folder, read_pyodide(pyodide or default_folder()))
+    pages.refuse_taken([game.name])
+    page = page_of(files, game, at, list(pages.scripts))
+    pages.add([page])
+    click.echo(f"{folder / page.file}: {page.title}")
     return 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
@@ -24,7 +24,7 @@ from lockstep.report.page.page_content import Tree
 from lockstep.tla.values.kinds import Value
 from lockstep.trace.json_lines import rephrase_error
 
-__all__ = ["BadRequestError", "RefusedError", "RequestHandler"]
+__all__ = ["BadRequestError", "RefusedError", "RequestHandler", "error_tree"]
 
 _Place = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 _Text = Annotated[str, msgspec.Meta(max_length=10_000)]
@@ -42,6 +42,11 @@ class RefusedError(Exception):
         """Name the problem, and its reasons."""
         super().__init__(problem)
         self.lines = lines
+
+
+def error_tree(problem: str, lines: Sequence[str] = ()) -> Tree:
+    """Return what a page shows instead of an answer: the problem, and the reasons for it."""
+    return {"error": problem, "lines": list(lines)}
 
 
 class ShowPath(msgspec.Struct, tag="show", forbid_unknown_fields=True, frozen=True):

@@ -17,7 +17,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from lockstep.jobs.play.page_requests import BadRequestError, RefusedError, RequestHandler
+from lockstep.jobs.play.page_requests import BadRequestError, RefusedError, RequestHandler, error_tree
 from lockstep.report.page.build_page import build_live_page, live_policy
 from lockstep.report.page.page_content import Tree
 
@@ -92,14 +92,13 @@ class _Handler(BaseHTTPRequestHandler):
             kind, text = answer()
             self._send(HTTPStatus.OK, kind, text)
         except _RefusedRequestError as error:
-            self._send(error.status, _JSON, _text({"error": str(error), "lines": []}))
+            self._send(error.status, _JSON, _text(error_tree(str(error))))
         except RefusedError as error:
-            tree = {"error": str(error), "lines": list(error.lines)}
-            self._send(HTTPStatus.UNPROCESSABLE_ENTITY, _JSON, _text(tree))
+            self._send(HTTPStatus.UNPROCESSABLE_ENTITY, _JSON, _text(error_tree(str(error), error.lines)))
         except (ConnectionError, TimeoutError):
             raise
         except Exception as error:
-            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, _JSON, _text({"error": "internal error", "lines": []}))
+            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, _JSON, _text(error_tree("internal error")))
             raise error
 
     def _refuse_strangers(self) -> None:
@@ -172,7 +171,7 @@ class _Handler(BaseHTTPRequestHandler):
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:  # such as an HTTP of another version
             status = HTTPStatus.BAD_REQUEST
         self.close_connection = True
-        self._send(status, _JSON, _text({"error": message or status.phrase, "lines": []}))
+        self._send(status, _JSON, _text(error_tree(message or status.phrase)))
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log no requests."""

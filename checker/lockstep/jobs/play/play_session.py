@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias
@@ -124,6 +125,12 @@ class Session:
         self._suggest = suggest
         self._children: dict[tuple[int | None, State, str, tuple[Value, ...]], int] = {}
         self.begin()
+
+    def copy(self) -> Session:
+        """Return a session with the same states, from which each of the two goes on by itself."""
+        other = copy(self)
+        other.visits, other._offers, other._children = [*self.visits], {**self._offers}, {**self._children}
+        return other
 
     # ---- The tree ----
 

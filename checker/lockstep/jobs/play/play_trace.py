@@ -26,7 +26,7 @@ from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, format_v
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines
 
-__all__ = ["NoTraceError", "SavedTrace", "save_trace"]
+__all__ = ["NoTraceError", "SavedTrace", "save_trace", "spec_of_saved_traces"]
 
 #: The version in the header of a trace that no system ran, and the most nodes that it may name.
 _VERSION, MAX_NODES = "model", 64
@@ -54,8 +54,6 @@ def save_trace(game: Game, at: int) -> SavedTrace:
     path = game.session.path(at)
     if len(path) == 1:
         raise NoTraceError("a trace has at least one step; take one first")
-    if not game.is_own and game.system.spec not in SYSTEMS:
-        raise NoTraceError(f"{game.name} is no model of the whole of a system: it has no traces")
     header = _header(game, path)
     spec = _spec_of_traces(game, header)
     _refuse_other_states(game, spec, header)
@@ -65,7 +63,17 @@ def save_trace(game: Game, at: int) -> SavedTrace:
     return SavedTrace(b"".join(trace_lines(header, events)), verdict, tuple(_notes(path, spec, verdict)))
 
 
+def spec_of_saved_traces(game: Game) -> Spec | None:
+    """Return the spec that saved traces of a game are checked against; None where none can be saved."""
+    try:
+        return _spec_of_traces(game, _header(game, game.session.path(0)))
+    except NoTraceError:
+        return None
+
+
 def _header(game: Game, path: Sequence[Visit]) -> Header:
+    if not game.is_own and game.system.spec not in SYSTEMS:
+        raise NoTraceError(f"{game.name} is no model of the whole of a system: it has no traces")
     if game.header is not None:
         return game.header
     if game.system.constants is None:

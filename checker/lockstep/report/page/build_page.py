@@ -3,7 +3,7 @@
 Nothing of a trace is ever markup. It stands in one block of JSON, in which no character can end the block, and the
 script puts it into the page as text. As a second line of defence the Content-Security-Policy names the page's scripts
 and style sheets by their hashes, and allows nothing else; a page that is played may also ask the server that it comes
-from.
+from, or, without a server, load the scripts of its folder, run WebAssembly, and ask nobody.
 """
 
 from __future__ import annotations
@@ -43,9 +43,37 @@ def live_policy() -> str:
 _LIVE_SCRIPTS, _LIVE_STYLES = ("page.js", "picture_menu.js", "play.js"), ("page.css", "play.css")
 
 
-def _policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
-    allowed = [" ".join(f"'{_hash(_static(name))}'" for name in names) for names in (scripts, styles)]
-    return f"default-src 'none'; script-src {allowed[0]}; style-src {allowed[1]}; base-uri 'none'; form-action 'none'"
+def build_folder_page(tree: Tree, engine: Tree) -> str:
+    """Return the page of a folder on which a behaviour is played without a server; raises as build_page.
+
+    Arguments: `engine`, what `engine.js` reads: the names of the scripts of the folder that run Python, the game that
+    Python opens, and the first answers.
+    """
+    # Only a script with this word is loaded, which no content can contain that the word is made of.
+    nonce = _hash(json_for_html(tree) + json_for_html(engine)).removeprefix("sha256-")
+    controls = _static("play.html") + _static("engine.html") + _data_block("engine", {**engine, "nonce": nonce})
+    policy = _policy(_FOLDER_SCRIPTS, _FOLDER_STYLES, f" 'nonce-{nonce}' blob: 'wasm-unsafe-eval'")
+    return _filled(tree, f"{policy}; worker-src blob:", _FOLDER_SCRIPTS, _FOLDER_STYLES, controls)
+
+
+#: The files of that page; `engine.js` answers what `play.js` asks.
+_FOLDER_SCRIPTS, _FOLDER_STYLES = ("page.js", "engine.js", "play.js"), ("page.css", "play.css", "engine.css")
+
+
+def build_index(pages: Sequence[Tree]) -> str:
+    """Return the page that lists those of a folder, each with its `file` and `title`; raises as build_page."""
+    styles = ("page.css",)
+    return _template("index.html").render(policy=_policy((), styles), styles=list(map(_static, styles)), pages=pages)
+
+
+def _data_block(name: str, tree: Tree) -> str:
+    return f'<script type="application/json" id="{name}">{json_for_html(tree)}</script>\n'
+
+
+def _policy(scripts: Sequence[str], styles: Sequence[str], other_scripts: str = "") -> str:
+    allowed = [" ".join(f"'{_hash(_static(name))}'" for name in names) or "'none'" for names in (scripts, styles)]
+    sources = f"script-src {allowed[0]}{other_scripts}; style-src {allowed[1]}"
+    return f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
 
 
 def _filled(tree: Tree, policy: str, scripts: Sequence[str], styles: Sequence[str], controls: str) -> str:
@@ -59,10 +87,10 @@ def _filled(tree: Tree, policy: str, scripts: Sequence[str], styles: Sequence[st
     )
 
 
-def _template() -> Template:
+def _template(name: str = "page.html") -> Template:
     with extra("draw"):
         from jinja2 import Environment, StrictUndefined
-    return Environment(autoescape=True, undefined=StrictUndefined).from_string(_static("page.html"))
+    return Environment(autoescape=True, undefined=StrictUndefined).from_string(_static(name))
 
 
 def _static(name: str) -> str:

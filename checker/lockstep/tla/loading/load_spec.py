@@ -96,6 +96,11 @@ def load_spec(
     return made
 
 
+def store_compiled(spec: Spec, cache_dir: Path) -> None:
+    """Write a spec into another folder of compiled specs, from which load_spec loads it where there is no Java."""
+    write_cached(_file_of(cache_dir, spec.name, spec.spec_hash), spec.source.encode())
+
+
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
     """Suspend the collection of garbage: a compilation makes little, and would spend a sixth of its time on it."""
@@ -166,7 +171,11 @@ def _cache_file(folder: str | Path | None, name: str, spec_hash: str, jar: Path 
     if named is not None:
         tools = named.stat()
         key = hashlib.sha256(f"{spec_hash} {tools.st_size} {tools.st_mtime_ns}".encode()).hexdigest()
-    return (cache_folder() if folder is None else Path(folder)) / f"{name}-{key[:32]}.py"
+    return _file_of(cache_folder() if folder is None else Path(folder), name, key)
+
+
+def _file_of(folder: Path, name: str, key: str) -> Path:
+    return folder / f"{name}-{key[:32]}.py"
 
 
 def _cached(path: Path) -> Spec | None:

@@ -1,0 +1,167 @@
+"""Writes pages that are played without a server into a folder, which all of its pages share Python in."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from lockstep.base.errors import BadInputError
+from lockstep.base.scratch import scratch
+from lockstep.base.whole_files import writing_whole
+from lockstep.jobs.play.opened_game import GameFiles
+from lockstep.jobs.play.page_requests import RequestHandler
+from lockstep.jobs.play.play_game import Game
+from lockstep.jobs.play_folder.carried_game import carry_game
+from lockstep.jobs.play_folder.engine_files import ENGINE_FOLDER, compressed, engine_digest, engine_scripts, zipped
+from lockstep.jobs.play_folder.first_answers import first_answers
+from lockstep.jobs.play_folder.pyodide_files import pins
+from lockstep.report.page.build_page import build_folder_page, build_index
+
+__all__ = ["FolderError", "Page", "PlayFolder", "page_of"]
+
+FORMAT = "lockstep-play-folder/1"
+
+#: The files of a folder beside its pages and scripts.
+_LIST, _INDEX, _NOTICE = "folder.json", "index.html", "NOTICE.txt"
+
+
+class FolderError(BadInputError):
+    """A page cannot be written into a folder; the message says why."""
+
+
+class Page(msgspec.Struct, frozen=True):
+    """A page of a folder: its file, its title, and its text."""
+
+    file: str
+    title: str
+    text: str = ""
+
+
+class _Listed(msgspec.Struct, frozen=True):
+    """The content of a folder: the digest of its scripts, and its pages."""
+
+    format: str
+    engine: str
+    pages: tuple[Page, ...]
+
+
+def page_of(files: GameFiles, game: Game, at: int, scripts: Sequence[str]) -> Page:
+    """Return the page of a game.
+
+    Arguments: `files` that it was opened from, the state `at` that is shown first, and the names of the folder's
+    `scripts`.
+    Raises as carry_game and build_folder_page do.
+    """
+    with scratch("play-") as folder:
+        carry_game(files, game, folder)
+        contents = {
+            path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+        }
+    first = json.dumps(first_answers(game, at), separators=(",", ":")).encode()
+    engine = {
+        "folder": ENGINE_FOLDER,
+        "files": list(scripts),
+        "game": compressed(zipped(contents)),
+        "first": compressed(first),
+    }
+    return Page(f"{game.name}.html", game.title, build_folder_page(RequestHandler(game, at).page(), engine))
+
+
+class PlayFolder:
+    """A folder of pages: an empty one, or one that lockstep has written pages into."""
+
+    def __init__(self, path: Path, pyodide: Mapping[str, bytes]) -> None:
+        """Look at a folder, which need not be there yet.
+
+        Arguments: `pyodide`, the pinned files by name.
+        Raises FolderError where it has other files, or was written by another version of lockstep.
+        """
+        self.path = path
+        self.scripts = engine_scripts(pyodide)
+        self._digest = engine_digest(self.scripts)
+        self._pages = self._listed()
+
+    def _listed(self) -> tuple[Page, ...]:
+        if not self.path.exists():
+            return ()
+        if not self.path.is_dir():
+            raise FolderError(f"{self.path} is no folder")
+        file = self.path / _LIST
+        if not file.is_file():
+            if any(self.path.iterdir()):
+                raise FolderError(f"{self.path} is not empty, and is no folder that lockstep has written pages into")
+            return ()
+        try:
+            listed = msgspec.json.decode(file.read_bytes(), type=_Listed)
+        except msgspec.MsgspecError as error:
+            raise FolderError(f"{file}: {error}") from error
+        if listed.format != FORMAT or listed.engine != self._digest:
+            raise FolderError(f"{self.path} was written by another version of lockstep: write into an empty folder")
+        return listed.pages
+
+    def refuse_taken(self, names: Sequence[str]) -> None:
+        """Raise FolderError where the folder has a page of one of these names."""
+        known = {page.file for page in self._pages}
+        for name in names:
+            if f"{name}.html" in known or f"{name}.html" == _INDEX:
+                raise FolderError(f"{self.path / name}.html: it is there already, and is not overwritten")
+
+    def add(self, pages: Sequence[Page]) -> None:
+        """Write pages, and list them; an interruption leaves the folder as it was.
+
+        Raises OSError where a file cannot be written.
+        """
+        listed = (*self._pages, *(Page(page.file, page.title) for page in pages))
+        texts = {page.file: page.text.encode() for page in pages}
+        texts[_INDEX] = build_index([{"file": page.file, "title": page.title} for page in listed]).encode()
+        texts[_LIST] = msgspec.json.encode(_Listed(FORMAT, self._digest, listed))
+        if self._pages:
+            self._add_files(texts)
+        else:
+            self._make(texts)
+        self._pages = listed
+
+    def _make(self, texts: Mapping[str, bytes]) -> None:
+        """Write the whole folder beside its place, and put it there."""
+        path = self.path.absolute()
+        partial = path.with_name(f"{path.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        try:
+            (partial / ENGINE_FOLDER).mkdir(parents=True)
+            for name, script in self.scripts.items():
+                (partial / ENGINE_FOLDER / f"{name}.js").write_bytes(script)
+            (partial / ENGINE_FOLDER / _NOTICE).write_text(_notice(), encoding="utf-8")
+            for name, text in texts.items():
+                (partial / name).write_bytes(text)
+            partial.replace(path)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+    def _add_files(self, texts: Mapping[str, bytes]) -> None:
+        """Write files into the folder that is there; the list of pages comes last, and pages without it go."""
+        written = []
+        try:
+            for name, text in texts.items():
+                if name not in (_INDEX, _LIST):
+                    written.append(self.path / name)
+                with writing_whole(self.path / name) as file:
+                    file.write(text)
+        except BaseException:
+            for path in written:
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
+            raise
+
+
+def _notice() -> str:
+    """Return the licences of what the scripts have of others."""
+    pyodide, wheel = pins().pyodide, pins().msgspec
+    return (
+        f"These scripts have the files of Pyodide {pyodide.version} ({pyodide.license}) unchanged, with CPython\n"
+        f"(PSF-2.0), msgspec {wheel.version} ({wheel.license}), platformdirs (MIT) and lockstep (Apache-2.0).\n"
+    )

@@ -1,0 +1,303 @@
+"""`lockstep play --static`: what a page carries, what a folder has, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import lockstep.jobs.play_folder.write_folder as write_folder
+from lockstep.cli.play_command import command
+from lockstep.jobs.play.opened_game import GameFiles, first_state, open_game
+from lockstep.jobs.play.page_requests import RequestHandler
+from lockstep.jobs.play.play_game import Game
+from lockstep.jobs.play.play_scenario import read_scenario
+from lockstep.jobs.play_folder.carried_game import carry_game
+from lockstep.jobs.play_folder.engine_files import ENGINE_FOLDER, engine_scripts
+from lockstep.jobs.play_folder.first_answers import Answers, first_answers
+from lockstep.jobs.play_folder.pyodide_files import MissingPyodideError, WrongPyodideError, pins, read_pyodide
+from lockstep.jobs.play_folder.write_folder import FolderError, Page, PlayFolder, page_of
+from lockstep.models.search_result import SpecFiles
+from tests.support.places import ROOT
+from tests.support.programs.pages import Elements
+from tests.support.programs.plays import LOCK_SERVICE, SCENARIO, flawed, lock_service, ways
+from tests.support.programs.pyodide import no_pyodide
+
+TRACE = ROOT / "traces" / "counterexamples" / "hashicorp" / "elections" / "transfer_flag_left.trace.ndjson"
+
+#: What games are opened from.
+FILES: Mapping[str, Callable[[], GameFiles]] = {
+    "model": lambda: GameFiles(model="late_truncate_bug"),
+    "trace": lambda: GameFiles(trace=TRACE),
+    "spec": lambda: GameFiles(own=SpecFiles(LOCK_SERVICE)),
+    "scenario": lambda: GameFiles(scenario=read_scenario(SCENARIO)),
+}
+
+# ---- The game that a page carries ----
+
+#: Opens a game as a page does, and answers the requests that it is given.
+AS_A_PAGE = """
+import json, sys
+from lockstep.jobs.play_folder.browser_engine import open_engine
+engine = open_engine(sys.argv[1])
+print(json.dumps([json.loads(engine.ask(json.dumps(request))) for request in json.load(sys.stdin)]))
+"""
+
+
+def answered_without_java(folder: Path, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The answers of a process that has the folder of a game, no cache, and no Java."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "TLA2TOOLS_JAR")}
+    done = subprocess.run(
+        [sys.executable, "-c", AS_A_PAGE, str(folder)],
+        env={**kept, "PATH": str(folder)},
+        input=json.dumps(requests),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+def parsed(answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer in which a saved text is what its lines mean: the fields of a record have no order."""
+    if "text" not in answer["tree"]:
+        return answer
+    lines = [json.loads(line) for line in answer["tree"]["text"].splitlines()]
+    return {**answer, "tree": {**answer["tree"], "text": lines}}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_carried_game_answers_as_the_one_that_was_opened_and_needs_no_java(kind: str, tmp_path: Path) -> None:
+    files = FILES[kind]()
+    game = open_game(files)
+    carry_game(files, game, tmp_path)
+    at = first_state(game, files.scenario)
+    handler = RequestHandler(game, at)
+    requests: list[dict[str, Any]] = [
+        {"type": "show", "at": at},
+        {"type": "take", "at": 0, "offer": 0},
+        {"type": "why", "at": 0, "action": [*game.session.spec.actions][-1]},
+        {"type": "save", "at": len(game.session.visits), "form": "trace"},
+        {"type": "save", "at": len(game.session.visits), "form": "scenario"},
+    ]
+    if at:  # there is the first step already
+        requests[3]["at"] = requests[4]["at"] = at
+    here = [{"ok": True, "tree": handler.handle(json.dumps(request).encode())} for request in requests]
+    there = answered_without_java(tmp_path, requests)
+    assert [parsed(answer) for answer in there] == [parsed(answer) for answer in json.loads(json.dumps(here))]
+
+
+def test_what_the_session_refuses_is_refused_in_a_page_in_the_same_words(tmp_path: Path) -> None:
+    files = FILES["spec"]()
+    carry_game(files, open_game(files), tmp_path)
+    asked = [{"type": "step", "at": 0, "action": "Unlock", "args": {"c": "a"}}, {"type": "run"}]
+    not_enabled, unknown = answered_without_java(tmp_path, asked)
+    assert not not_enabled["ok"]
+    assert not_enabled["tree"]["error"] == "Unlock is not enabled with these arguments"
+    assert any("queue" in line for line in not_enabled["tree"]["lines"])
+    assert unknown == {"ok": False, "tree": {"error": "field `type`: invalid value 'run'", "lines": []}}
+
+
+def test_the_spec_of_a_carried_game_is_not_compiled_anew(tmp_path: Path) -> None:
+    """Without it the page would need Java; so the test above fails where it is not found."""
+    files = FILES["spec"]()
+    carry_game(files, open_game(files), tmp_path)
+    for file in (tmp_path / "lockstep").iterdir():
+        file.unlink()
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        answered_without_java(tmp_path, [])
+    assert "ava" in caught.value.stderr
+
+
+# ---- The first answers ----
+
+
+def ways_of(answers: Answers, before: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    found = [before] if before else []
+    for key, answer in answers.items():
+        found += ways_of(answer["then"], (*before, key))
+    return found
+
+
+@pytest.mark.parametrize("make", [flawed, lock_service, ways])
+def test_the_first_answers_are_those_of_a_session_that_is_asked_the_same(make: Callable[[], Game]) -> None:
+    answers = first_answers(make(), 0)
+    known = ways_of(answers)
+    assert max(map(len, known)) == 2
+    for way in known:
+        handler, table = RequestHandler(make()), answers
+        for key in way:
+            at, offer = map(int, key.split())
+            tree = handler.handle(json.dumps({"type": "take", "at": at, "offer": offer}).encode())
+            assert table[key]["tree"] == tree
+            table = table[key]["then"]
+
+
+def test_no_more_first_answers_are_made_than_a_page_should_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lockstep.jobs.play_folder.first_answers.MAX_BYTES", 1)
+    assert len(ways_of(first_answers(flawed(), 0))) == 1
+
+
+def test_a_copy_of_a_session_goes_on_by_itself() -> None:
+    game = lock_service()
+    other = game.session.copy()
+    other.take(0, other.offers(0).steps[0])
+    assert (len(other.visits), len(game.session.visits)) == (2, 1)
+    game.session.take(0, game.session.offers(0).steps[1])
+    assert other.visits[1].state != game.session.visits[1].state
+
+
+# ---- The page ----
+
+
+def page(game: Game | None = None) -> Page:
+    files = FILES["spec"]()
+    return page_of(files, game or open_game(files), 0, ["worker.js"])
+
+
+def test_the_policy_of_a_page_lets_it_load_the_scripts_of_its_folder_and_connect_to_nobody() -> None:
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page().text)
+    parts = dict(part.strip().partition(" ")[::2] for part in policy.replace("&#39;", "'").split(";"))
+    assert parts["default-src"] == "'none'"
+    assert "connect-src" not in parts
+    nonce = json.loads(Elements(page().text).texts[-5])["nonce"]
+    words = [word for word in parts["script-src"].split() if not word.startswith("'sha256-")]
+    assert words == [f"'nonce-{nonce}'", "blob:", "'wasm-unsafe-eval'"]
+    assert parts["worker-src"] == "blob:"
+    assert "unsafe-inline" not in policy
+
+
+def test_the_same_game_makes_the_same_page() -> None:
+    assert page() == page()
+
+
+def test_each_script_brings_its_file_and_python_the_packages_that_it_needs() -> None:
+    scripts = engine_scripts(no_pyodide())
+    for name, script in scripts.items():
+        assert re.fullmatch(rf'lockstepFile\("{re.escape(name)}", "[A-Za-z0-9+/=]+"\);\n'.encode(), script)
+    assert scripts == engine_scripts(no_pyodide())
+
+
+# ---- The folder ----
+
+
+def test_pages_are_added_to_a_folder_and_listed(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    PlayFolder(folder, no_pyodide()).add([Page("a.html", "the first", "A")])
+    PlayFolder(folder, no_pyodide()).add([Page("b.html", "the <second>", "B")])
+    assert {each.name for each in folder.iterdir()} == {
+        *("a.html", "b.html", "index.html", "folder.json", "engine"),
+    }
+    assert {each.name for each in (folder / ENGINE_FOLDER).iterdir()} == {
+        *(f"{name}.js" for name in engine_scripts(no_pyodide())),
+        "NOTICE.txt",
+    }
+    listed = (folder / "index.html").read_text(encoding="utf-8")
+    assert re.findall(r'<a href="([^"]+)">([^<]+)</a>', listed) == [
+        ("a.html", "the first"),
+        ("b.html", "the &lt;second&gt;"),
+    ]
+
+
+def test_a_page_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    PlayFolder(tmp_path / "out", no_pyodide()).add([Page("a.html", "A", "A")])
+    again = PlayFolder(tmp_path / "out", no_pyodide())
+    again.refuse_taken(["b"])
+    for name in ("a", "index"):
+        with pytest.raises(FolderError, match=rf"{name}\.html: it is there already, and is not overwritten"):
+            again.refuse_taken([name])
+
+
+def test_a_folder_of_other_files_or_of_another_version_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(FolderError, match="is not empty, and is no folder that lockstep has written pages into"):
+        PlayFolder(tmp_path, no_pyodide())
+    with pytest.raises(FolderError, match=r"notes\.txt is no folder"):
+        PlayFolder(tmp_path / "notes.txt", no_pyodide())
+    PlayFolder(tmp_path / "out", no_pyodide()).add([Page("a.html", "A", "A")])
+    other = {**no_pyodide(), "pyodide.mjs": b"another"}
+    with pytest.raises(FolderError, match="was written by another version of lockstep"):
+        PlayFolder(tmp_path / "out", other)
+    (tmp_path / "out" / "folder.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(FolderError, match=r"folder\.json: Object missing required field"):
+        PlayFolder(tmp_path / "out", no_pyodide())
+
+
+def test_an_interrupted_writing_leaves_the_folder_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    folder = tmp_path / "out"
+    with monkeypatch.context() as patched:
+        patched.setattr(write_folder, "_notice", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            PlayFolder(folder, no_pyodide()).add([Page("a.html", "A", "A")])
+    assert [*tmp_path.iterdir()] == []
+    PlayFolder(folder, no_pyodide()).add([Page("a.html", "A", "A")])
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    written = write_folder.writing_whole
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            write_folder, "writing_whole", lambda path: interrupted() if path.name == "folder.json" else written(path)
+        )
+        with pytest.raises(KeyboardInterrupt):
+            PlayFolder(folder, no_pyodide()).add([Page("b.html", "B", "B")])
+    after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert after.keys() == before.keys()
+    assert {path.name for path in before if before[path] != after[path]} <= {"index.html"}
+    PlayFolder(folder, no_pyodide()).add([Page("b.html", "B", "B")])
+    assert "b.html" in (folder / "index.html").read_text(encoding="utf-8")
+
+
+# ---- Pyodide ----
+
+
+def test_a_missing_file_of_pyodide_is_named_with_what_fetches_it(tmp_path: Path) -> None:
+    with pytest.raises(MissingPyodideError, match=r"pyodide\.mjs is missing, .*`make pyodide`, or `python -m lockstep"):
+        read_pyodide(tmp_path)
+
+
+def test_another_file_than_the_pinned_one_is_refused_by_its_checksum(tmp_path: Path) -> None:
+    for pinned in pins().files:
+        (tmp_path / pinned.name).write_bytes(b"another")
+    with pytest.raises(
+        WrongPyodideError, match=r"pyodide\.mjs: another file than that of Pyodide 314\.0\.7 and msgspec"
+    ):
+        read_pyodide(tmp_path)
+
+
+# ---- The command ----
+
+
+def run(*words: str) -> int:
+    result: int = command.main(list(words), standalone_mode=False)
+    return result
+
+
+@pytest.mark.parametrize("option", [("-o", "a.trace.ndjson"), ("--port", "8000"), ("--open",)])
+def test_static_goes_with_nothing_that_serves_or_writes_a_trace(option: tuple[str, ...], tmp_path: Path) -> None:
+    with pytest.raises(click.UsageError, match="--static serves nothing"):
+        run("late_truncate_bug", "--static", str(tmp_path / "out"), *option)
+
+
+def test_pyodide_goes_with_static_alone(tmp_path: Path) -> None:
+    with pytest.raises(click.UsageError, match="--pyodide is of --static DIR"):
+        run("late_truncate_bug", "--pyodide", str(tmp_path))
+
+
+def test_the_command_names_what_is_missing_and_writes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    words = ("--spec", str(LOCK_SERVICE), "--static", str(tmp_path / "out"), "--pyodide", str(tmp_path / "empty"))
+    with pytest.raises(MissingPyodideError):
+        run(*words)
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,200 @@
+"""Pages without a server in Chromium, from the disk: they answer as the session in CPython does, and ask nobody."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from lockstep.jobs.play.opened_game import GameFiles, first_state, open_game
+from lockstep.jobs.play.page_requests import RefusedError, RequestHandler
+from lockstep.jobs.play.play_game import Game, play_trace
+from lockstep.jobs.play.play_scenario import FORMAT, ScenarioStart, read_scenario
+from lockstep.jobs.play.play_session import Visit
+from lockstep.jobs.play_folder.write_folder import PlayFolder, page_of
+from lockstep.report.page.page_content import Tree
+from lockstep.tla.values.kinds import format_value
+from tests.support.places import ROOT
+from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
+from tests.support.programs.plays import FLAWED, SCENARIO, VIOLATED
+from tests.support.programs.pyodide import pyodide_files
+
+pytestmark = [pytest.mark.nightly, pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)]
+
+COUNTEREXAMPLES = sorted((ROOT / "traces" / "counterexamples").rglob("*.trace.ndjson"))
+
+#: The time that Python may take to start, on a machine that does much else.
+MAX_MS = 120_000
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+def written(files: GameFiles, folder: Path) -> Path:
+    """Write the page of a game, and return it."""
+    game = open_game(files)
+    pages = PlayFolder(folder, pyodide_files())
+    page = page_of(files, game, first_state(game, files.scenario), list(pages.scripts))
+    pages.add([page])
+    return folder / page.file
+
+
+@contextmanager
+def opened(browser: Browser, file: Path) -> Iterator[Page]:
+    """A page from the disk; nothing may go wrong on it, nor be asked of any network."""
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    tab = context.new_page()
+    tab.set_default_timeout(MAX_MS)
+    events: list[str] = []
+    tab.on("console", lambda message: events.append(message.text))
+    tab.on("pageerror", lambda error: events.append(str(error)))
+    tab.on("request", lambda each: None if each.url.startswith(("file:", "blob:null/")) else events.append(each.url))
+    tab.goto(file.as_uri())
+    yield tab
+    loaded = tab.evaluate("performance.getEntriesByType('resource').map((each) => each.name)")
+    context.close()
+    assert events == []
+    assert [name for name in loaded if not name.startswith(("file:", "blob:null/"))] == []
+
+
+def asked(tab: Page, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The answers of Python in the page, once it has started."""
+    tab.wait_for_selector("#engine-state", state="hidden")
+    found: list[dict[str, Any]] = tab.evaluate(
+        """async (requests) => {
+            const answers = [];
+            for (const request of requests) answers.push(await lockstepEngine.ask(request));
+            return answers;
+        }""",
+        requests,
+    )
+    return found
+
+
+def answered(handler: RequestHandler, request: dict[str, Any]) -> Tree:
+    """The answer of the session in CPython, as a page gets it."""
+    try:
+        tree = handler.handle(json.dumps(request).encode())
+        return {"ok": True, "tree": json.loads(json.dumps(tree))}
+    except RefusedError as error:
+        return {"ok": False, "tree": {"error": str(error), "lines": list(error.lines)}}
+
+
+def step_request(game: Game, at: int, step: Visit) -> dict[str, Any]:
+    """The request of a step: by its offer, or by its arguments where these are from a set without an end."""
+    for offer, each in enumerate(game.session.offers(at).steps):
+        if (each.action, each.args) == (step.action, step.args):
+            return {"type": "take", "at": at, "offer": offer}
+    return {
+        **{"type": "step", "at": at, "action": step.action},
+        "args": {name: format_value(value) for name, value in step.args.items()},
+    }
+
+
+def differences(mine: Any, its: Any, place: str = "") -> list[str]:
+    """The places in which two trees differ, with what is there."""
+    if isinstance(mine, dict) and isinstance(its, dict) and mine.keys() == its.keys():
+        return [each for key in mine for each in differences(mine[key], its[key], f"{place}.{key}")]
+    if isinstance(mine, list) and isinstance(its, list) and len(mine) == len(its):
+        pairs = enumerate(zip(mine, its, strict=True))
+        return [each for at, (left, right) in pairs for each in differences(left, right, f"{place}[{at}]")]
+    return [] if mine == its else [f"{place}: {mine!r} and {its!r}"]
+
+
+@pytest.mark.parametrize("trace", COUNTEREXAMPLES, ids=lambda path: path.name.partition(".")[0])
+def test_a_counterexample_taken_step_by_step_is_the_same_in_a_page_as_in_cpython(
+    trace: Path, browser: Browser, tmp_path: Path
+) -> None:
+    """From the initial state: the page is one of the trace's header alone."""
+    followed = play_trace(trace)
+    start = ScenarioStart(FORMAT, trace=followed.header)
+    (tmp_path / "begin.scenario.ndjson").write_bytes(msgspec.json.encode(start) + b"\n")
+    files = GameFiles(scenario=read_scenario(tmp_path / "begin.scenario.ndjson"))
+    game = open_game(files)
+    handler = RequestHandler(game)
+    requests: list[dict[str, Any]] = []
+    for number, visit in enumerate(followed.session.path(followed.begin)[1:]):
+        requests += [{"type": "list", "at": number}, step_request(game, number, visit)]
+        handler.handle(json.dumps(requests[-1]).encode())
+    end = followed.session.visit(followed.begin)
+    assert len(requests) == 2 * end.depth > 0
+    last = len(game.session.visits) - 1
+    requests += [{"type": "why", "at": last, "action": name} for name in list(game.session.spec.actions)[:5]]
+    requests += [{"type": "save", "at": last, "form": "scenario"}, {"type": "take", "at": 0, "offer": 1}]
+    fresh = RequestHandler(open_game(files))
+    here = [answered(fresh, request) for request in requests]
+    with opened(browser, written(files, tmp_path / "out")) as tab:
+        there = asked(tab, requests)
+    for request, mine, its in zip(requests, here, there, strict=True):
+        assert differences(mine, its) == [], request
+    taken = there[2 * end.depth - 1]["tree"]
+    assert taken["verdict"] == ("violated" if end.failed else "holds")
+
+
+def stands_at(tab: Page, number: int) -> None:
+    """Wait until the page shows the state after a number of steps."""
+    expect(tab.locator("#position")).to_have_text(re.compile(f"^{number} of "), timeout=MAX_MS)
+
+
+def test_steps_are_taken_before_python_has_started_and_are_there_when_it_has(browser: Browser, tmp_path: Path) -> None:
+    file = written(GameFiles(model=FLAWED), tmp_path / "out")
+    with opened(browser, file) as tab:
+        tab.click('#offers button[data-offer="1"]')
+        stands_at(tab, 1)
+        tab.click('#offers button[data-offer="0"]')
+        stands_at(tab, 2)
+        assert tab.is_visible("#engine-state")
+        before = tab.inner_text("#state")
+        tab.click('#offers button[data-offer="0"]')  # the third step is no answer of the page: it waits for Python
+        stands_at(tab, 3)
+        assert tab.is_hidden("#engine-state")
+        tab.keyboard.press("u")
+        stands_at(tab, 2)
+        assert tab.inner_text("#state") == before
+        tab.click("#disabled summary")
+        tab.click("#disabled button >> nth=0")
+        tab.wait_for_selector("#why:not([hidden])")
+        with tab.expect_download() as scenario:
+            tab.click("#save-scenario")
+        scenario.value.save_as(tmp_path / "saved.scenario.ndjson")
+        (shown,) = asked(tab, [{"type": "show", "at": 2}])
+    files = GameFiles(scenario=read_scenario(tmp_path / "saved.scenario.ndjson"))
+    game = open_game(files)
+    assert first_state(game, files.scenario) == 2
+    here = answered(RequestHandler(game), {"type": "show", "at": 2})
+    assert shown["tree"]["steps"] == here["tree"]["steps"]
+    assert shown["tree"]["play"]["path"] == [0, 1, 2]
+
+
+def test_a_violation_is_reported_in_a_page_and_saved_with_the_verdict_of_its_check(
+    browser: Browser, tmp_path: Path
+) -> None:
+    files = GameFiles(scenario=read_scenario(SCENARIO))
+    with opened(browser, written(files, tmp_path / "out")) as tab:
+        assert f"{VIOLATED} is violated" in tab.inner_text("#remarks")
+        with tab.expect_download():
+            tab.click("#save-trace")
+        expect(tab.locator("#notice")).to_contain_text("lockstep check says: violated", timeout=MAX_MS)
+
+
+def test_a_page_says_so_where_a_script_of_its_folder_is_missing(browser: Browser, tmp_path: Path) -> None:
+    file = written(GameFiles(model=FLAWED), tmp_path / "out")
+    (file.parent / "engine" / "msgspec.whl.js").unlink()
+    tab = browser.new_page()
+    tab.goto(file.as_uri())
+    expected = "Python does not run in this page: engine/msgspec.whl.js is missing"
+    expect(tab.locator("#engine-state")).to_have_text(expected)
+    tab.click("#disabled summary")
+    tab.click("#disabled button >> nth=0")
+    expect(tab.locator("#notice")).to_have_text(expected)
+    tab.close()
