@@ -193,8 +193,8 @@ def test_each_script_brings_its_file_and_python_the_packages_that_it_needs() -> 
 
 def test_pages_are_added_to_a_folder_and_listed(tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    PlayFolder(folder, no_pyodide()).add([Page("a.html", "the first", "A")])
-    PlayFolder(folder, no_pyodide()).add([Page("b.html", "the <second>", "B")])
+    PlayFolder(folder, no_pyodide()).add([Page("a.html", "the first", text="A")])
+    PlayFolder(folder, no_pyodide()).add([Page("b.html", "the <second>", text="B")])
     assert {each.name for each in folder.iterdir()} == {
         *("a.html", "b.html", "index.html", "folder.json", "engine"),
     }
@@ -210,7 +210,7 @@ def test_pages_are_added_to_a_folder_and_listed(tmp_path: Path) -> None:
 
 
 def test_a_page_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
-    PlayFolder(tmp_path / "out", no_pyodide()).add([Page("a.html", "A", "A")])
+    PlayFolder(tmp_path / "out", no_pyodide()).add([Page("a.html", "A", text="A")])
     again = PlayFolder(tmp_path / "out", no_pyodide())
     again.refuse_taken(["b"])
     for name in ("a", "index"):
@@ -224,7 +224,7 @@ def test_a_folder_of_other_files_or_of_another_version_is_refused(tmp_path: Path
         PlayFolder(tmp_path, no_pyodide())
     with pytest.raises(FolderError, match=r"notes\.txt is no folder"):
         PlayFolder(tmp_path / "notes.txt", no_pyodide())
-    PlayFolder(tmp_path / "out", no_pyodide()).add([Page("a.html", "A", "A")])
+    PlayFolder(tmp_path / "out", no_pyodide()).add([Page("a.html", "A", text="A")])
     other = {**no_pyodide(), "pyodide.mjs": b"another"}
     with pytest.raises(FolderError, match="was written by another version of lockstep"):
         PlayFolder(tmp_path / "out", other)
@@ -241,9 +241,9 @@ def test_an_interrupted_writing_leaves_the_folder_as_it_was(tmp_path: Path, monk
     with monkeypatch.context() as patched:
         patched.setattr(write_folder, "_notice", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            PlayFolder(folder, no_pyodide()).add([Page("a.html", "A", "A")])
+            PlayFolder(folder, no_pyodide()).add([Page("a.html", "A", text="A")])
     assert [*tmp_path.iterdir()] == []
-    PlayFolder(folder, no_pyodide()).add([Page("a.html", "A", "A")])
+    PlayFolder(folder, no_pyodide()).add([Page("a.html", "A", text="A")])
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     written = write_folder.writing_whole
     with monkeypatch.context() as patched:
@@ -251,11 +251,11 @@ def test_an_interrupted_writing_leaves_the_folder_as_it_was(tmp_path: Path, monk
             write_folder, "writing_whole", lambda path: interrupted() if path.name == "folder.json" else written(path)
         )
         with pytest.raises(KeyboardInterrupt):
-            PlayFolder(folder, no_pyodide()).add([Page("b.html", "B", "B")])
+            PlayFolder(folder, no_pyodide()).add([Page("b.html", "B", text="B")])
     after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert after.keys() == before.keys()
     assert {path.name for path in before if before[path] != after[path]} <= {"index.html"}
-    PlayFolder(folder, no_pyodide()).add([Page("b.html", "B", "B")])
+    PlayFolder(folder, no_pyodide()).add([Page("b.html", "B", text="B")])
     assert "b.html" in (folder / "index.html").read_text(encoding="utf-8")
 
 

@@ -83,6 +83,8 @@ def command(
 
     _refuse_together(output, port, opens, folder, pyodide)
     if name is None and file is None and spec_options.own is None:
+        if folder is not None:
+            return _write_levels(folder, pyodide, spec_options.jar)
         _refuse_without_game(output, port, opens)
         _list_models()
         return 0
@@ -201,6 +203,32 @@ def _write_page(files: GameFiles, game: Game, at: int, folder: Path, pyodide: Pa
     page = page_of(files, game, at, list(pages.scripts))
     pages.add([page])
     click.echo(f"{folder / page.file}: {page.title}")
+    return 0
+
+
+def _write_levels(folder: Path, pyodide: Path | None, jar: Path | None) -> int:
+    """Write a page for each flaw that a player can find into a folder."""
+    from lockstep.jobs.play.opened_game import GameFiles, open_game
+    from lockstep.jobs.play_folder.levels import level_models, level_of
+    from lockstep.jobs.play_folder.pyodide_files import default_folder, read_pyodide
+    from lockstep.jobs.play_folder.write_folder import PlayFolder, page_of
+
+    pages = PlayFolder(folder, read_pyodide(pyodide or default_folder()))
+    models = list(level_models())
+    pages.refuse_taken([entry.name for entry in models])
+    written = []
+    try:
+        for number, entry in enumerate(models, start=1):
+            progress(f"{entry.name}: {number} of {len(models)}")
+            files = GameFiles(model=entry.name, jar=jar)
+            game = open_game(files)
+            level = level_of(game, entry)
+            if level is not None:
+                written.append(page_of(files, game, game.begin, list(pages.scripts), level))
+    finally:
+        progress_end()
+    pages.add(written)
+    click.echo(f"{folder / 'index.html'}: {counted(len(written), 'level')}")
     return 0
 
 

@@ -19,6 +19,7 @@ from lockstep.jobs.play.play_game import Game
 from lockstep.jobs.play_folder.carried_game import carry_game
 from lockstep.jobs.play_folder.engine_files import ENGINE_FOLDER, compressed, engine_digest, engine_scripts, zipped
 from lockstep.jobs.play_folder.first_answers import first_answers
+from lockstep.jobs.play_folder.levels import PlayLevel, level_tree
 from lockstep.jobs.play_folder.pyodide_files import pins
 from lockstep.report.page.build_page import build_folder_page, build_index
 
@@ -34,11 +35,22 @@ class FolderError(BadInputError):
     """A page cannot be written into a folder; the message says why."""
 
 
-class Page(msgspec.Struct, frozen=True):
-    """A page of a folder: its file, its title, and its text."""
+class LevelGoal(msgspec.Struct, frozen=True):
+    """The goal of a page that is a level, for the list of levels."""
+
+    name: str
+    flaw: str
+    violated: str
+    system: str
+    par: int
+
+
+class Page(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A page of a folder: its file, its title, its goal if it is a level, and its text."""
 
     file: str
     title: str
+    goal: LevelGoal | None = None
     text: str = ""
 
 
@@ -50,11 +62,11 @@ class _Listed(msgspec.Struct, frozen=True):
     pages: tuple[Page, ...]
 
 
-def page_of(files: GameFiles, game: Game, at: int, scripts: Sequence[str]) -> Page:
+def page_of(files: GameFiles, game: Game, at: int, scripts: Sequence[str], level: PlayLevel | None = None) -> Page:
     """Return the page of a game.
 
-    Arguments: `files` that it was opened from, the state `at` that is shown first, and the names of the folder's
-    `scripts`.
+    Arguments: `files` that it was opened from, the state `at` that is shown first, the names of the folder's
+    `scripts`, and the `level` where the game is one.
     Raises as carry_game and build_folder_page do.
     """
     with scratch("play-") as folder:
@@ -69,7 +81,11 @@ def page_of(files: GameFiles, game: Game, at: int, scripts: Sequence[str]) -> Pa
         "game": compressed(zipped(contents)),
         "first": compressed(first),
     }
-    return Page(f"{game.name}.html", game.title, build_folder_page(RequestHandler(game, at).page(), engine))
+    goal = None
+    if level is not None:
+        goal = LevelGoal(game.name, level.flaw, level.violated, game.system.title, level.par)
+    text = build_folder_page(RequestHandler(game, at).page(), engine, None if level is None else level_tree(level))
+    return Page(f"{game.name}.html", game.title, goal, text)
 
 
 class PlayFolder:
@@ -116,9 +132,9 @@ class PlayFolder:
 
         Raises OSError where a file cannot be written.
         """
-        listed = (*self._pages, *(Page(page.file, page.title) for page in pages))
+        listed = (*self._pages, *(msgspec.structs.replace(page, text="") for page in pages))
         texts = {page.file: page.text.encode() for page in pages}
-        texts[_INDEX] = build_index([{"file": page.file, "title": page.title} for page in listed]).encode()
+        texts[_INDEX] = _index(listed)
         texts[_LIST] = msgspec.json.encode(_Listed(FORMAT, self._digest, listed))
         if self._pages:
             self._add_files(texts)
@@ -156,6 +172,13 @@ class PlayFolder:
                 with suppress(OSError):
                     path.unlink(missing_ok=True)
             raise
+
+
+def _index(pages: Sequence[Page]) -> bytes:
+    """Return the page that lists the others, levels apart."""
+    levels = [{"file": page.file, **msgspec.structs.asdict(page.goal)} for page in pages if page.goal is not None]
+    others = [{"file": page.file, "title": page.title} for page in pages if page.goal is None]
+    return build_index(others, levels).encode()
 
 
 def _notice() -> str:

@@ -43,27 +43,37 @@ def live_policy() -> str:
 _LIVE_SCRIPTS, _LIVE_STYLES = ("page.js", "picture_menu.js", "play.js"), ("page.css", "play.css")
 
 
-def build_folder_page(tree: Tree, engine: Tree) -> str:
+def build_folder_page(tree: Tree, engine: Tree, level: Tree | None = None) -> str:
     """Return the page of a folder on which a behaviour is played without a server; raises as build_page.
 
     Arguments: `engine`, what `engine.js` reads: the names of the scripts of the folder that run Python, the game that
-    Python opens, and the first answers.
+    Python opens, and the first answers; `level`, what `level.js` reads, of a page with a goal.
     """
     # Only a script with this word is loaded, which no content can contain that the word is made of.
     nonce = _hash(json_for_html(tree) + json_for_html(engine)).removeprefix("sha256-")
     controls = _static("play.html") + _static("engine.html") + _data_block("engine", {**engine, "nonce": nonce})
-    policy = _policy(_FOLDER_SCRIPTS, _FOLDER_STYLES, f" 'nonce-{nonce}' blob: 'wasm-unsafe-eval'")
-    return _filled(tree, f"{policy}; worker-src blob:", _FOLDER_SCRIPTS, _FOLDER_STYLES, controls)
+    scripts, styles = ["engine.js", *_LIVE_SCRIPTS], [*_LIVE_STYLES, "engine.css"]
+    if level is not None:
+        controls = _static("level.html") + _data_block("level-data", level) + controls
+        scripts, styles = [*scripts, "level.js"], [*styles, "level.css"]
+    policy = _policy(scripts, styles, f" 'nonce-{nonce}' blob: 'wasm-unsafe-eval'")
+    return _filled(tree, f"{policy}; worker-src blob:", scripts, styles, controls)
 
 
-#: The files of that page; `engine.js` answers what `play.js` asks.
-_FOLDER_SCRIPTS, _FOLDER_STYLES = ("page.js", "engine.js", "play.js"), ("page.css", "play.css", "engine.css")
+def build_index(pages: Sequence[Tree], levels: Sequence[Tree]) -> str:
+    """Return the page that lists those of a folder; raises as build_page.
 
-
-def build_index(pages: Sequence[Tree]) -> str:
-    """Return the page that lists those of a folder, each with its `file` and `title`; raises as build_page."""
-    styles = ("page.css",)
-    return _template("index.html").render(policy=_policy((), styles), styles=list(map(_static, styles)), pages=pages)
+    Arguments: `pages`, each with its `file` and `title`; `levels`, each with its `file`, `name`, `flaw`, `violated`,
+    `system` and `par`.
+    """
+    scripts, styles = ("index.js",), ("page.css",)
+    return _template("index.html").render(
+        policy=_policy(scripts, styles),
+        scripts=list(map(_static, scripts)),
+        styles=list(map(_static, styles)),
+        pages=pages,
+        levels=levels,
+    )
 
 
 def _data_block(name: str, tree: Tree) -> str:
@@ -71,7 +81,7 @@ def _data_block(name: str, tree: Tree) -> str:
 
 
 def _policy(scripts: Sequence[str], styles: Sequence[str], other_scripts: str = "") -> str:
-    allowed = [" ".join(f"'{_hash(_static(name))}'" for name in names) or "'none'" for names in (scripts, styles)]
+    allowed = [" ".join(f"'{_hash(_static(name))}'" for name in names) for names in (scripts, styles)]
     sources = f"script-src {allowed[0]}{other_scripts}; style-src {allowed[1]}"
     return f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
 
