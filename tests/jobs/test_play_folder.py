@@ -27,7 +27,6 @@ from lockstep.jobs.play_folder.pyodide_files import MissingPyodideError, WrongPy
 from lockstep.jobs.play_folder.write_folder import FolderError, Page, PlayFolder, page_of
 from lockstep.models.search_result import SpecFiles
 from tests.support.places import ROOT
-from tests.support.programs.pages import Elements
 from tests.support.programs.plays import LOCK_SERVICE, SCENARIO, flawed, lock_service, ways
 from tests.support.programs.pyodide import no_pyodide
 
@@ -170,7 +169,8 @@ def test_the_policy_of_a_page_lets_it_load_the_scripts_of_its_folder_and_connect
     parts = dict(part.strip().partition(" ")[::2] for part in policy.replace("&#39;", "'").split(";"))
     assert parts["default-src"] == "'none'"
     assert "connect-src" not in parts
-    nonce = json.loads(Elements(page().text).texts[-5])["nonce"]
+    (data,) = re.findall(r'id="engine">(.*)</script>', page().text)
+    nonce = json.loads(data)["nonce"]
     words = [word for word in parts["script-src"].split() if not word.startswith("'sha256-")]
     assert words == [f"'nonce-{nonce}'", "blob:", "'wasm-unsafe-eval'"]
     assert parts["worker-src"] == "blob:"

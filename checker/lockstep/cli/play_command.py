@@ -68,14 +68,19 @@ def command(
     The page is served to this machine alone, at an address that nobody can guess, until Ctrl-C.
     Without anything to play, the models are listed.
 
+    With --static, nothing is served: the page is written into a folder of plain files, and played in any browser, from
+    the disk or a web server, without lockstep. Without anything to play, the folder gets a level for each flaw, whose
+    property is to be violated in as few steps as possible. `make pyodide` fetches what this needs.
+
     \b
     lockstep play
     lockstep play late_truncate_bug
     lockstep play --spec My.tla --open
     lockstep play --scenario late.scenario.ndjson
     lockstep play --scenario late.scenario.ndjson -o late.trace.ndjson
+    lockstep play late_truncate_bug --static out
 
-    Exit codes: 0 stopped by Ctrl-C, or the trace was written; 1 the spec does not allow a step of the scenario; 2
+    Exit codes: 0 stopped by Ctrl-C, or the file was written; 1 the spec does not allow a step of the scenario; 2
     wrong usage or malformed input; 3 a tool or a package is missing; 4 an internal error.
     """
     from lockstep.jobs.play.opened_game import first_state
