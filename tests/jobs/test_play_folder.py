@@ -209,6 +209,21 @@ def test_pages_are_added_to_a_folder_and_listed(tmp_path: Path) -> None:
     ]
 
 
+def test_a_page_with_signs_in_its_name_is_linked_by_its_name(tmp_path: Path) -> None:
+    PlayFolder(tmp_path / "out", no_pyodide()).add([Page("100% #1?.html", "A", text="A")])
+    (link,) = re.findall(r'<a href="([^"]+)">', (tmp_path / "out" / "index.html").read_text(encoding="utf-8"))
+    assert link == "100%25%20%231%3F.html"
+
+
+def test_what_lies_beside_a_new_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "out.partial").mkdir()
+    (tmp_path / "out.partial" / "notes.txt").write_text("mine", encoding="utf-8")
+    (tmp_path / "out").mkdir()
+    PlayFolder(tmp_path / "out", no_pyodide()).add([Page("a.html", "A", text="A")])
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["out", "out.partial"]
+    assert (tmp_path / "out.partial" / "notes.txt").read_text(encoding="utf-8") == "mine"
+
+
 def test_a_page_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
     PlayFolder(tmp_path / "out", no_pyodide()).add([Page("a.html", "A", text="A")])
     again = PlayFolder(tmp_path / "out", no_pyodide())

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import re
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from lockstep.jobs.play.opened_game import GameFiles, open_game
@@ -127,6 +132,60 @@ def test_the_hints_lead_back_from_another_way_and_more_steps_are_counted(browser
     expect(tab.locator("#progress")).to_contain_text("0 steps taken; the fewest are 4. Your best: 4 steps.")
     tab.context.close()
     assert events == []
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """A plain web server of a folder; its address."""
+    handler = functools.partial(SilentHandler, directory=str(folder))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class SilentHandler(SimpleHTTPRequestHandler):
+    """Serves files, and logs nothing."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_a_level_is_played_on_a_plain_web_server_which_is_asked_for_files_alone(browser: Browser, folder: Path) -> None:
+    context = browser.new_context()
+    tab = context.new_page()
+    tab.set_default_timeout(MAX_MS)
+    asked: list[str] = []
+    tab.on("request", lambda each: asked.append(f"{each.method} {each.url}"))
+    with served(folder) as address:
+        tab.goto(f"{address}index.html")
+        tab.click("text=HeartbeatRace")
+        follow_hints(tab, LEVELS["heartbeat_race_bug"])
+        tab.wait_for_selector("#engine-state", state="hidden")
+    context.close()
+    names = {each.removeprefix(f"GET {address}") for each in asked if not each.startswith("GET blob:")}
+    scripts = {f"engine/{path.name}" for path in (folder / "engine").glob("*.js")}
+    assert names <= {"index.html", "heartbeat_race_bug.html", "favicon.ico", *scripts}
+    assert scripts <= names
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_a_level_and_on_the_list(scheme: str, browser: Browser, folder: Path) -> None:
+    for name in ("heartbeat_race_bug.html", "index.html"):
+        tab = browser.new_page(color_scheme="dark" if scheme == "dark" else "light")
+        tab.goto((folder / name).as_uri())
+        if name != "index.html":
+            tab.click("#hint-story")
+            tab.click("#level summary")
+        results = Axe().run(tab)
+        tab.close()
+        assert [(each["id"], each["nodes"][0]["html"]) for each in results.response["violations"]] == []
+        assert len(results.response["passes"]) > 5
 
 
 def test_a_level_is_played_where_the_browser_keeps_nothing(browser: Browser, folder: Path) -> None:

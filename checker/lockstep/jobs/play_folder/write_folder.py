@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import quote
 
 import msgspec
 
@@ -145,9 +146,9 @@ class PlayFolder:
     def _make(self, texts: Mapping[str, bytes]) -> None:
         """Write the whole folder beside its place, and put it there."""
         path = self.path.absolute()
-        partial = path.with_name(f"{path.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f"{path.name}.", suffix=".partial", dir=path.parent) as aside:
+            partial = Path(aside) / path.name
             (partial / ENGINE_FOLDER).mkdir(parents=True)
             for name, script in self.scripts.items():
                 (partial / ENGINE_FOLDER / f"{name}.js").write_bytes(script)
@@ -155,8 +156,6 @@ class PlayFolder:
             for name, text in texts.items():
                 (partial / name).write_bytes(text)
             partial.replace(path)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
 
     def _add_files(self, texts: Mapping[str, bytes]) -> None:
         """Write files into the folder that is there; the list of pages comes last, and pages without it go."""
@@ -176,8 +175,10 @@ class PlayFolder:
 
 def _index(pages: Sequence[Page]) -> bytes:
     """Return the page that lists the others, levels apart."""
-    levels = [{"file": page.file, **msgspec.structs.asdict(page.goal)} for page in pages if page.goal is not None]
-    others = [{"file": page.file, "title": page.title} for page in pages if page.goal is None]
+    levels = [
+        {"file": quote(page.file), **msgspec.structs.asdict(page.goal)} for page in pages if page.goal is not None
+    ]
+    others = [{"file": quote(page.file), "title": page.title} for page in pages if page.goal is None]
     return build_index(others, levels).encode()
 
 
