@@ -40,13 +40,18 @@ def browser() -> Iterator[Browser]:
         yield started
 
 
-def written(files: GameFiles, folder: Path) -> Path:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> PlayFolder:
+    """The folder of all pages of this module, but for those that are damaged."""
+    return PlayFolder(tmp_path_factory.mktemp("pages") / "out", pyodide_files())
+
+
+def written(files: GameFiles, pages: PlayFolder) -> Path:
     """Write the page of a game, and return it."""
     game = open_game(files)
-    pages = PlayFolder(folder, pyodide_files())
     page = page_of(files, game, first_state(game, files.scenario), list(pages.scripts))
     pages.add([page])
-    return folder / page.file
+    return pages.path / page.file
 
 
 @contextmanager
@@ -113,13 +118,14 @@ def differences(mine: Any, its: Any, place: str = "") -> list[str]:
 
 @pytest.mark.parametrize("trace", COUNTEREXAMPLES, ids=lambda path: path.name.partition(".")[0])
 def test_a_counterexample_taken_step_by_step_is_the_same_in_a_page_as_in_cpython(
-    trace: Path, browser: Browser, tmp_path: Path
+    trace: Path, browser: Browser, folder: PlayFolder, tmp_path: Path
 ) -> None:
     """From the initial state: the page is one of the trace's header alone."""
     followed = play_trace(trace)
     start = ScenarioStart(FORMAT, trace=followed.header)
-    (tmp_path / "begin.scenario.ndjson").write_bytes(msgspec.json.encode(start) + b"\n")
-    files = GameFiles(scenario=read_scenario(tmp_path / "begin.scenario.ndjson"))
+    begin = tmp_path / f"{trace.name.partition('.')[0]}.scenario.ndjson"
+    begin.write_bytes(msgspec.json.encode(start) + b"\n")
+    files = GameFiles(scenario=read_scenario(begin))
     game = open_game(files)
     handler = RequestHandler(game)
     requests: list[dict[str, Any]] = []
@@ -133,7 +139,7 @@ def test_a_counterexample_taken_step_by_step_is_the_same_in_a_page_as_in_cpython
     requests += [{"type": "save", "at": last, "form": "scenario"}, {"type": "take", "at": 0, "offer": 1}]
     fresh = RequestHandler(open_game(files))
     here = [answered(fresh, request) for request in requests]
-    with opened(browser, written(files, tmp_path / "out")) as tab:
+    with opened(browser, written(files, folder)) as tab:
         there = asked(tab, requests)
     for request, mine, its in zip(requests, here, there, strict=True):
         assert differences(mine, its) == [], request
@@ -146,8 +152,10 @@ def stands_at(tab: Page, number: int) -> None:
     expect(tab.locator("#position")).to_have_text(re.compile(f"^{number} of "), timeout=MAX_MS)
 
 
-def test_steps_are_taken_before_python_has_started_and_are_there_when_it_has(browser: Browser, tmp_path: Path) -> None:
-    file = written(GameFiles(model=FLAWED), tmp_path / "out")
+def test_steps_are_taken_before_python_has_started_and_are_there_when_it_has(
+    browser: Browser, folder: PlayFolder, tmp_path: Path
+) -> None:
+    file = written(GameFiles(model=FLAWED), folder)
     with opened(browser, file) as tab:
         tab.click('#offers button[data-offer="1"]')
         stands_at(tab, 1)
@@ -177,10 +185,10 @@ def test_steps_are_taken_before_python_has_started_and_are_there_when_it_has(bro
 
 
 def test_a_violation_is_reported_in_a_page_and_saved_with_the_verdict_of_its_check(
-    browser: Browser, tmp_path: Path
+    browser: Browser, folder: PlayFolder
 ) -> None:
     files = GameFiles(scenario=read_scenario(SCENARIO))
-    with opened(browser, written(files, tmp_path / "out")) as tab:
+    with opened(browser, written(files, folder)) as tab:
         assert f"{VIOLATED} is violated" in tab.inner_text("#remarks")
         with tab.expect_download():
             tab.click("#save-trace")
@@ -188,7 +196,7 @@ def test_a_violation_is_reported_in_a_page_and_saved_with_the_verdict_of_its_che
 
 
 def test_a_page_says_so_where_a_script_of_its_folder_is_missing(browser: Browser, tmp_path: Path) -> None:
-    file = written(GameFiles(model=FLAWED), tmp_path / "out")
+    file = written(GameFiles(model=FLAWED), PlayFolder(tmp_path / "out", pyodide_files()))
     (file.parent / "engine" / "msgspec.whl.js").unlink()
     tab = browser.new_page()
     tab.goto(file.as_uri())

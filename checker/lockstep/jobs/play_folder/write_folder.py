@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import quote
 
@@ -158,19 +158,11 @@ class PlayFolder:
             partial.replace(path)
 
     def _add_files(self, texts: Mapping[str, bytes]) -> None:
-        """Write files into the folder that is there; the list of pages comes last, and pages without it go."""
-        written = []
-        try:
-            for name, text in texts.items():
-                if name not in (_INDEX, _LIST):
-                    written.append(self.path / name)
-                with writing_whole(self.path / name) as file:
-                    file.write(text)
-        except BaseException:
-            for path in written:
-                with suppress(OSError):
-                    path.unlink(missing_ok=True)
-            raise
+        """Write files into the folder that is there: each takes its place once all are written, the list last."""
+        last = [_LIST, _INDEX]
+        with ExitStack() as stack:
+            for name in [*last, *(name for name in texts if name not in last)]:
+                stack.enter_context(writing_whole(self.path / name)).write(texts[name])
 
 
 def _index(pages: Sequence[Page]) -> bytes:
