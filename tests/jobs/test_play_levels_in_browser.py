@@ -164,7 +164,7 @@ def test_a_level_is_played_on_a_plain_web_server_which_is_asked_for_files_alone(
     tab.on("request", lambda each: asked.append(f"{each.method} {each.url}"))
     with served(folder) as address:
         tab.goto(f"{address}index.html")
-        tab.click("text=HeartbeatRace")
+        tab.click("text=heartbeat_race_bug")
         follow_hints(tab, LEVELS["heartbeat_race_bug"])
         tab.wait_for_selector("#engine-state", state="hidden")
     context.close()

@@ -14,6 +14,7 @@ import io
 import json
 import zipfile
 from collections.abc import Container, Iterator, Mapping
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -45,9 +46,15 @@ def engine_scripts(pyodide: Mapping[str, bytes]) -> dict[str, bytes]:
         "python_stdlib.zip": pyodide["python_stdlib.zip"],
         "lock.json": _lock(pyodide["pyodide-lock.json"]),
         "msgspec.whl": pyodide[pins().wheel],
-        "lockstep.zip": zipped(_packages()),
     }
-    return {name: _script(name, content) for name, content in brought.items()}
+    scripts = {name: _script(name, content) for name, content in brought.items()}
+    return {**scripts, "lockstep.zip": _packages_script()}
+
+
+@cache
+def _packages_script() -> bytes:
+    """Return the script of lockstep itself, which does not change while it runs."""
+    return _script("lockstep.zip", zipped(_packages()))
 
 
 def engine_digest(scripts: Mapping[str, bytes]) -> str:
