@@ -29,6 +29,7 @@ from lockstep.models.search_result import SpecFiles
 from tests.support.places import ROOT
 from tests.support.programs.plays import LOCK_SERVICE, SCENARIO, flawed, lock_service, ways
 from tests.support.programs.pyodide import no_pyodide
+from tests.support.sampling import sampled
 
 TRACE = ROOT / "traces" / "counterexamples" / "hashicorp" / "elections" / "transfer_flag_left.trace.ndjson"
 
@@ -75,7 +76,7 @@ def parsed(answer: dict[str, Any]) -> dict[str, Any]:
     return {**answer, "tree": {**answer["tree"], "text": lines}}
 
 
-@pytest.mark.parametrize("kind", FILES)
+@pytest.mark.parametrize("kind", sampled(FILES, ["model", "spec"]))
 def test_a_carried_game_answers_as_the_one_that_was_opened_and_needs_no_java(kind: str, tmp_path: Path) -> None:
     files = FILES[kind]()
     game = open_game(files)
