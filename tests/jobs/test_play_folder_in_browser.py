@@ -19,6 +19,7 @@ from lockstep.jobs.play.play_game import Game, play_trace
 from lockstep.jobs.play.play_scenario import FORMAT, ScenarioStart, read_scenario
 from lockstep.jobs.play.play_session import Visit
 from lockstep.jobs.play_folder.write_folder import PlayFolder, page_of
+from lockstep.models.search_result import SpecFiles
 from lockstep.report.page.page_content import Tree
 from lockstep.tla.values.kinds import format_value
 from tests.support.places import ROOT
@@ -193,6 +194,42 @@ def test_a_violation_is_reported_in_a_page_and_saved_with_the_verdict_of_its_che
         with tab.expect_download():
             tab.click("#save-trace")
         expect(tab.locator("#notice")).to_contain_text("lockstep check says: violated", timeout=MAX_MS)
+
+
+#: A spec in which the third step leads to a recursion that is deeper than a browser's stack.
+DEEP = """---- MODULE Deep ----
+EXTENDS Naturals
+VARIABLE x
+RECURSIVE Sum(_)
+Sum(n) == IF n = 0 THEN 0 ELSE n + Sum(n - 1)
+Init == x = 1
+Grow == x < 1000 /\\ x' = x * 10
+Leap == x < 1000000 /\\ x' = 1000000
+Next == Grow \\/ Leap
+Natural == Sum(x) >= 0
+====
+"""
+
+
+def test_python_starts_once_more_where_a_recursion_ended_it(
+    browser: Browser, folder: PlayFolder, tmp_path: Path
+) -> None:
+    """CPython refuses that step as well; the states before it stay, with their numbers."""
+    (tmp_path / "Deep.tla").write_text(DEEP, encoding="utf-8")
+    (tmp_path / "Deep.cfg").write_text("INIT Init\nNEXT Next\nINVARIANT Natural\n", encoding="utf-8")
+    files = GameFiles(own=SpecFiles(tmp_path / "Deep.tla"))
+    take = [{"type": "take", "at": at, "offer": 0} for at in range(2)]
+    leap, again = {"type": "take", "at": 2, "offer": 1}, {"type": "show", "at": 2}
+    handler = RequestHandler(open_game(files))
+    here = [answered(handler, request) for request in (*take, leap, again)]
+    assert [answer["ok"] for answer in here] == [True, True, False, True]
+    tab = browser.new_page()
+    tab.set_default_timeout(MAX_MS)
+    tab.goto(written(files, folder).as_uri())
+    there = asked(tab, [*take, leap, again])
+    assert there[2]["tree"]["error"].startswith("Python ended in this page: ")
+    assert [there[0], there[1], there[3]] == [here[0], here[1], here[3]]
+    tab.close()
 
 
 def test_a_page_says_so_where_a_script_of_its_folder_is_missing(browser: Browser, tmp_path: Path) -> None:

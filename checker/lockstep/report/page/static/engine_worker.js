@@ -43,7 +43,7 @@
       if (data.files) await start(data);
       else postMessage({ number: data.number, answer: engine.ask(data.body) });
     } catch (error) {
-      postMessage({ failed: String(error?.message ?? error) });
+      postMessage({ number: data.number, failed: String(error?.message ?? error) });
     }
   };
 })();
