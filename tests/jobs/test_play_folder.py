@@ -108,6 +108,14 @@ def test_what_the_session_refuses_is_refused_in_a_page_in_the_same_words(tmp_pat
     assert unknown == {"ok": False, "tree": {"error": "field `type`: invalid value 'run'", "lines": []}}
 
 
+def test_a_page_says_that_it_cannot_watch_expressions_as_there_is_no_java(tmp_path: Path) -> None:
+    files = FILES["spec"]()
+    carry_game(files, open_game(files), tmp_path)
+    (answer,) = answered_without_java(tmp_path, [{"type": "watch", "at": 0, "texts": ["token"]}])
+    (value,) = answer["tree"]["values"]
+    assert value["error"].startswith("expressions cannot be watched here: Java must parse them")
+
+
 def test_the_spec_of_a_carried_game_is_not_compiled_anew(tmp_path: Path) -> None:
     """Without it the page would need Java; so the test above fails where it is not found."""
     files = FILES["spec"]()

@@ -83,4 +83,7 @@ def test_the_constants_and_the_states_of_models_and_traces_are_those_that_are_pl
 
 def test_without_the_files_of_the_spec_nothing_is_watched() -> None:
     handler = RequestHandler(replace(lock_service(), source=None))
-    assert watched(handler, 0, "token") == ["expressions cannot be watched here: the files of the spec are not at hand"]
+    (refused,) = watched(handler, 0, "token")
+    assert refused == (
+        "expressions cannot be watched here: Java must parse them; `lockstep play` without --static watches them"
+    )

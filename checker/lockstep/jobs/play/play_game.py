@@ -47,7 +47,7 @@ class Game:
     trace, `followed` the number of the state to which the trace leads, and `begin` that of the state that is shown
     first. With neither, the spec is the user's own.
     `notes` name what is not evaluated, and where a trace could not be followed. `source` is what the spec was compiled
-    from; without it no expression can be watched.
+    from; without it, as in a browser, no expression can be watched.
     """
 
     session: Session

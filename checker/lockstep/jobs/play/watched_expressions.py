@@ -63,7 +63,9 @@ class WatchedExpressions:
     def _compiled(self, text: str) -> Spec:
         if text not in self._specs:
             if self._game.source is None:
-                raise BadInputError("expressions cannot be watched here: the files of the spec are not at hand")
+                raise BadInputError(
+                    "expressions cannot be watched here: Java must parse them; `lockstep play` without --static watches them"
+                )
             while len(self._specs) >= MAX_WATCHED:
                 self._specs.pop(next(iter(self._specs)))
             self._specs[text] = _compiled(text, self._game.source)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
 from lockstep.jobs.play.opened_game import first_state, open_game
@@ -43,5 +44,6 @@ def open_engine(folder: str) -> BrowserEngine:
     """Open the game that lies in a folder; see :mod:`lockstep.jobs.play_folder.carried_game`."""
     os.environ["XDG_CACHE_HOME"] = folder
     files = carried_files(Path(folder))
-    game = open_game(files)
+    # Without Java and processes no expression can be parsed or evaluated: watching is refused with that reason.
+    game = replace(open_game(files), source=None)
     return BrowserEngine(RequestHandler(game, first_state(game, files.scenario)))
