@@ -63,9 +63,8 @@ class WatchedExpressions:
     def _compiled(self, text: str) -> Spec:
         if text not in self._specs:
             if self._game.source is None:
-                raise BadInputError(
-                    "expressions cannot be watched here: Java must parse them; `lockstep play` without --static watches them"
-                )
+                elsewhere = "`lockstep play` without --static watches them"
+                raise BadInputError(f"expressions cannot be watched here: Java must parse them; {elsewhere}")
             while len(self._specs) >= MAX_WATCHED:
                 self._specs.pop(next(iter(self._specs)))
             self._specs[text] = _compiled(text, self._game.source)
