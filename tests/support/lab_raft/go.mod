@@ -1,0 +1,3 @@
+module labraft
+
+go 1.26

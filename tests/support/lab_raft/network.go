@@ -1,0 +1,102 @@
+package labraft
+
+import (
+	"math/rand"
+	"sync"
+	"time"
+)
+
+// Network carries calls between servers: it may delay and lose both halves of a call, and deliver answers out of order.
+type Network struct {
+	mu         sync.Mutex
+	random     *rand.Rand
+	servers    []*Raft
+	connected  []bool
+	unreliable bool
+	reordering bool
+}
+
+// End is one server's end of the line to another.
+type End struct {
+	network  *Network
+	from, to int
+}
+
+func NewNetwork(n int, seed int64) *Network {
+	network := &Network{random: rand.New(rand.NewSource(seed))}
+	network.servers, network.connected = make([]*Raft, n), make([]bool, n)
+	return network
+}
+
+func (network *Network) ends(from int) []*End {
+	ends := make([]*End, len(network.servers))
+	for to := range ends {
+		ends[to] = &End{network, from, to}
+	}
+	return ends
+}
+
+func (network *Network) below(n int) int {
+	network.mu.Lock()
+	defer network.mu.Unlock()
+	return network.random.Intn(n)
+}
+
+func (network *Network) pause(milliseconds int) {
+	time.Sleep(time.Duration(1+network.below(milliseconds)) * time.Millisecond)
+}
+
+// receiver returns the server that a call reaches, nil for none.
+func (network *Network) receiver(end *End) *Raft {
+	network.mu.Lock()
+	defer network.mu.Unlock()
+	if !network.connected[end.from] || !network.connected[end.to] {
+		return nil
+	}
+	return network.servers[end.to]
+}
+
+// Call lets the other server handle a call, and says whether the answer arrived.
+func (end *End) Call(handle func(*Raft)) bool {
+	network := end.network
+	network.pause(3)
+	if network.unreliable {
+		network.pause(26)
+		if network.below(1000) < 100 {
+			return false
+		}
+	}
+	server := network.receiver(end)
+	if server == nil {
+		network.pause(100)
+		return false
+	}
+	handle(server)
+	if network.receiver(end) != server || (network.unreliable && network.below(1000) < 100) {
+		return false
+	}
+	if network.reordering && network.below(900) < 600 {
+		network.pause(200 + network.below(1000))
+	}
+	return network.receiver(end) == server
+}
+
+// Persister keeps what a server has persisted.
+type Persister struct {
+	mu   sync.Mutex
+	data []byte
+}
+
+func (p *Persister) Save(data []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.data = data
+}
+
+func (p *Persister) Read() []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.data
+}
+
+func (p *Persister) Copy() *Persister { return &Persister{data: p.Read()} }
