@@ -300,7 +300,7 @@ Next ==
     \/ \E n, from \in Server, term, last, lastTerm, reply \in Int : GrantVote(n, from, term, last, lastTerm, reply)
     \/ \E n, from \in Server, term, last, lastTerm, reply, now \in Int :
        RefuseVote(n, from, term, last, lastTerm, reply, now)
-    \/ \E n, from \in Server, asked, reply, now \in Int, granted \in BOOLEAN, role \in {"leader", "other"} :
+    \/ \E n, from \in Server, asked, reply, now \in Int, granted \in BOOLEAN, role \in {"follower", "candidate", "leader"} :
        CountVote(n, from, asked, reply, granted, now, role)
     \/ \E n \in Server : Lead(n)
     \/ \E n \in Server : Follow(n)

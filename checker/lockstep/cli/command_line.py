@@ -41,6 +41,7 @@ COMMANDS = {
     "export": ("export_command:command", "Write a trace in the form of another tool."),
     "explain": ("print_commands:explain", "Explain the code of a finding."),
     "fleet": ("fleet_command:command", "Check many simulated clusters."),
+    "grade": ("grade_command:command", "Grade your own Raft by Figure 2 of the Raft paper."),
     "graph": ("graph_command:command", "Draw the shortest path to a violation."),
     "hunt": ("hunt_command:command", "Search for a violation with Hypothesis."),
     "import": ("import_command:command", "Turn a recording or a log into a trace."),
