@@ -416,3 +416,19 @@ func TestChurn3C(t *testing.T) {
 		g.one("last", 5, true)
 	})
 }
+
+// The course has no such test: servers die at any moment, and come back.
+func TestRestarts3C(t *testing.T) {
+	lab(t, "3C): restarts at any time", 5, false, func(g *Group) {
+		for round := range 120 {
+			for i := range 5 {
+				g.raft(i).Start(round)
+			}
+			time.Sleep(time.Duration(g.random.Intn(120)) * time.Millisecond)
+			i := g.random.Intn(5)
+			g.start(i)
+			g.connect(i)
+		}
+		g.one("last", 5, true)
+	})
+}

@@ -12,26 +12,32 @@ type Network struct {
 	random     *rand.Rand
 	servers    []*Raft
 	connected  []bool
+	processes  []int // which process of a server is the last
 	unreliable bool
 	reordering bool
 }
 
-// End is one server's end of the line to another.
+// End is one server's end of the line to another; it is cut once another process takes the server's place.
 type End struct {
 	network  *Network
 	from, to int
+	process  int
 }
 
 func NewNetwork(n int, seed int64) *Network {
 	network := &Network{random: rand.New(rand.NewSource(seed))}
 	network.servers, network.connected = make([]*Raft, n), make([]bool, n)
+	network.processes = make([]int, n)
 	return network
 }
 
 func (network *Network) ends(from int) []*End {
+	network.mu.Lock()
+	defer network.mu.Unlock()
+	network.processes[from]++
 	ends := make([]*End, len(network.servers))
 	for to := range ends {
-		ends[to] = &End{network, from, to}
+		ends[to] = &End{network, from, to, network.processes[from]}
 	}
 	return ends
 }
@@ -50,7 +56,7 @@ func (network *Network) pause(milliseconds int) {
 func (network *Network) receiver(end *End) *Raft {
 	network.mu.Lock()
 	defer network.mu.Unlock()
-	if !network.connected[end.from] || !network.connected[end.to] {
+	if end.process != network.processes[end.from] || !network.connected[end.from] || !network.connected[end.to] {
 		return nil
 	}
 	return network.servers[end.to]
