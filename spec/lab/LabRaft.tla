@@ -119,7 +119,7 @@ GrantVote(n, from, term, last, lastTerm, reply) ==
         voter == InTerm(s, term)
         HadDone(d) == HadAsked(d, from, term)
     IN  /\ Asked(from, term, last, lastTerm)
-        /\ Keeps("OldTerm") => term >= s.term                     \* RequestVote RPC, receiver 1
+        /\ term >= s.term                                           \* RequestVote RPC, receiver 1
         /\ Keeps("VoteTwice") => voter.vote \in {None, from}      \* RequestVote RPC, receiver 2: votedFor
         /\ Keeps("UpToDate") => IsUpToDate(s.log, last, lastTerm) \* RequestVote RPC, receiver 2: up-to-date (5.4.1)
         /\ Literal => reply = voter.term                          \* RequestVote RPC, results: term
@@ -145,7 +145,7 @@ RefuseVote(n, from, term, last, lastTerm, reply, now) ==
 Leads(n, s) ==
     /\ node[n].role = "candidate"                                 \* Rules for Servers, Candidates 2: candidate
     /\ Keeps("Majority") => 2 * Cardinality(s.votes) > group      \* Rules for Servers, Candidates 2: majority
-    /\ s.term \notin DOMAIN led                                   \* Election Safety (5.2)
+    /\ Flaws = {} => s.term \notin DOMAIN led                     \* Election Safety (5.2), by all the others
     /\ led' = With(led, s.term, [leader |-> n, log |-> s.log, commit |-> s.commit,
                                  stored |-> [Zero EXCEPT ![n] = Len(s.log)]])
 
@@ -207,7 +207,7 @@ StoreEntries(n, from, term, prev, prevTerm, count, newTerm, known, reply, last, 
         new == SubSeq(led[term].log, 1, end)
         clash == {i \in prev + 1 .. Min(end, Len(s.log)) : s.log[i].term # new[i].term}
         log == IF clash = {} /\ Len(s.log) >= end THEN s.log
-               ELSE SubSeq(s.log, 1, prev) \o SubSeq(new, prev + 1, end)
+               ELSE SubSeq(s.log, 1, Min(prev, Len(s.log))) \o SubSeq(new, prev + 1, end)
         cut == IF Keeps("CutOnConflict") THEN log ELSE SubSeq(s.log, 1, prev) \o SubSeq(new, prev + 1, end)
         bound == Max(s.commit, Min(known, IF Keeps("LastNew") THEN end ELSE Len(log)))
         HadDone(d) == HadEntries(d, term, end)

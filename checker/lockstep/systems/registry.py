@@ -12,6 +12,7 @@ from lockstep.models.model_manifest import Manifest, ModelEntry, load_manifest
 from lockstep.models.proofs.lemmas import QUORUM_LEMMAS, Lemmas
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.hashicorp import HASHICORP
+from lockstep.systems.lab_group import LAB_GROUP
 from lockstep.systems.system import Constants, RawFormat, Simulator, System
 from lockstep.systems.wire_group import WIRE_GROUP
 
@@ -58,7 +59,7 @@ class UnknownModelError(BadInputError):
 
 
 def manifests() -> list[Manifest]:
-    """Load the manifest of each system that has models, and that of the messages between nodes."""
+    """Load the manifest of each system that has models, those of the messages between nodes and of the lab."""
     return [load_manifest(system.manifest) for system in _modelled() if system.manifest is not None]
 
 
@@ -70,6 +71,7 @@ def model_system(path: Path) -> System:
 def _modelled() -> Iterator[System]:
     yield from SYSTEMS.values()
     yield WIRE_GROUP
+    yield LAB_GROUP
 
 
 def manifest(spec: str = next(iter(SYSTEMS))) -> Manifest:
