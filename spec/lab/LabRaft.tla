@@ -19,8 +19,7 @@ EXTENDS Integers, Sequences, FiniteSets
 
 CONSTANTS
     Server,  \* the numbers that servers may have
-    Literal, \* FALSE: only what is unsafe is refused; TRUE: so is what Figure 2 would not do
-    Flaws    \* for models: rules that are not kept
+    Literal  \* FALSE: only what is unsafe is refused; TRUE: so is what Figure 2 would not do
 
 VARIABLES
     group,     \* the number of servers, 0 before the first has started
@@ -39,7 +38,6 @@ Min(a, b) == IF a <= b THEN a ELSE b
 With(f, key, value) == [k \in DOMAIN f \cup {key} |-> IF k = key THEN value ELSE f[k]]
 TermAt(log, i) == IF 1 <= i /\ i <= Len(log) THEN log[i].term ELSE 0
 LastTerm(log)  == TermAt(log, Len(log))
-Keeps(rule)    == rule \notin Flaws
 
 Zero == [p \in Server |-> 0]
 Blank == [up |-> FALSE, role |-> "follower", term |-> 0, vote |-> None, log |-> <<>>,
@@ -64,11 +62,13 @@ Step(n, after) == /\ node' = [node EXCEPT ![n] = after] /\ who' = n
                   /\ past' = [past EXCEPT ![n] = Persisted(n, after)]
 
 \* n hears of `from`, which had done this when it sent the message: it cannot come back from before that.
+\* No message is heard of what a server did after the tester had copied what it would come back with.
 StepHearing(n, after, from, HadDone(_)) ==
     LET kept  == past[from]
         since == {i \in DOMAIN kept : HadDone(kept[i])}
-        first == IF since = {} THEN 1 ELSE CHOOSE i \in since : \A k \in since : i <= k
-    IN  /\ node' = [node EXCEPT ![n] = after] /\ who' = n
+        first == CHOOSE i \in since : \A k \in since : i <= k
+    IN  /\ since # {}                                   \* State, persistent: updated before responding
+        /\ node' = [node EXCEPT ![n] = after] /\ who' = n
         /\ past' = [past EXCEPT ![from] = SubSeq(kept, first, Len(kept)), ![n] = Persisted(n, after)]
 
 \* The state in a term: a later one is taken over.
@@ -110,7 +110,7 @@ Asked(from, term, last, lastTerm) ==
 IsUpToDate(log, last, lastTerm) ==
     \/ lastTerm > LastTerm(log)                         \* RequestVote RPC, receiver 2: up-to-date (5.4.1)
     \/ lastTerm = LastTerm(log) /\ last >= Len(log)     \* RequestVote RPC, receiver 2: up-to-date (5.4.1)
-Sent(term, n) == campaigns[<<term, n>>]
+VoteIsFree(vote, from) == vote \in {None, from}         \* RequestVote RPC, receiver 2: votedFor
 HadAsked(d, from, term) == d.term > term \/ (d.term = term /\ d.vote = from)
 
 \* ACTION GrantVote: n votes for a candidate.
@@ -119,9 +119,9 @@ GrantVote(n, from, term, last, lastTerm, reply) ==
         voter == InTerm(s, term)
         HadDone(d) == HadAsked(d, from, term)
     IN  /\ Asked(from, term, last, lastTerm)
-        /\ term >= s.term                                           \* RequestVote RPC, receiver 1
-        /\ Keeps("VoteTwice") => voter.vote \in {None, from}      \* RequestVote RPC, receiver 2: votedFor
-        /\ Keeps("UpToDate") => IsUpToDate(s.log, last, lastTerm) \* RequestVote RPC, receiver 2: up-to-date (5.4.1)
+        /\ term >= s.term                                         \* RequestVote RPC, receiver 1
+        /\ VoteIsFree(voter.vote, from)
+        /\ IsUpToDate(s.log, last, lastTerm)
         /\ Literal => reply = voter.term                          \* RequestVote RPC, results: term
         /\ StepHearing(n, [voter EXCEPT !.vote = from], from, HadDone)
         /\ ballots' = ballots \cup {<<term, n, from>>}
@@ -142,17 +142,18 @@ RefuseVote(n, from, term, last, lastTerm, reply, now) ==
         /\ UNCHANGED <<group, campaigns, ballots, led>>
 
 \* n leads its term with these votes.
+IsElected(votes) == 2 * Cardinality(votes) > group                \* Rules for Servers, Candidates 2: majority
+IsOfTerm(asked, term) == asked = term
 Leads(n, s) ==
     /\ node[n].role = "candidate"                                 \* Rules for Servers, Candidates 2: candidate
-    /\ Keeps("Majority") => 2 * Cardinality(s.votes) > group      \* Rules for Servers, Candidates 2: majority
-    /\ Flaws = {} => s.term \notin DOMAIN led                     \* Election Safety (5.2), by all the others
+    /\ IsElected(s.votes)
     /\ led' = With(led, s.term, [leader |-> n, log |-> s.log, commit |-> s.commit,
                                  stored |-> [Zero EXCEPT ![n] = Len(s.log)]])
 
 \* ACTION CountVote: a candidate has the answer to what it asked in a term.
 CountVote(n, from, asked, reply, granted, now, role) ==
     LET s == node[n]
-        isMine == granted /\ now = s.term /\ (Keeps("StaleVotes") => asked = s.term) /\ s.role = "candidate"
+        isMine == granted /\ now = s.term /\ IsOfTerm(asked, s.term) /\ s.role = "candidate"
         after == [InTerm(s, now) EXCEPT !.votes = IF isMine THEN @ \cup {from} ELSE @]
         HadDone(d) == d.term >= reply /\ (granted => HadAsked(d, n, asked))
     IN  /\ <<asked, n>> \in DOMAIN campaigns                      \* RequestVote RPC, arguments: term, candidateId
@@ -200,28 +201,31 @@ Holds(log, prev, prevTerm) ==
     /\ prev <= Len(log)                                           \* AppendEntries RPC, receiver 2
     /\ TermAt(log, prev) = prevTerm                               \* AppendEntries RPC, receiver 2
 
+\* The entries that are not the leader's; and up to where n may commit.
+Clashes(log, new, prev) == {i \in prev + 1 .. Min(Len(new), Len(log)) : log[i].term # new[i].term}
+Bound(known, end, length) == Min(known, end)
+
 \* ACTION StoreEntries: n accepts AppendEntries; afterwards its log ends at `last`, and commitIndex is `commit`.
 StoreEntries(n, from, term, prev, prevTerm, count, newTerm, known, reply, last, commit) ==
     LET s == node[n]
         end == prev + count
         new == SubSeq(led[term].log, 1, end)
-        clash == {i \in prev + 1 .. Min(end, Len(s.log)) : s.log[i].term # new[i].term}
+        clash == Clashes(s.log, new, prev)
         log == IF clash = {} /\ Len(s.log) >= end THEN s.log
                ELSE SubSeq(s.log, 1, Min(prev, Len(s.log))) \o SubSeq(new, prev + 1, end)
-        cut == IF Keeps("CutOnConflict") THEN log ELSE SubSeq(s.log, 1, prev) \o SubSeq(new, prev + 1, end)
-        bound == Max(s.commit, Min(known, IF Keeps("LastNew") THEN end ELSE Len(log)))
+        bound == Max(s.commit, Bound(known, end, Len(log)))
         HadDone(d) == HadEntries(d, term, end)
     IN  /\ IsOfLeader(from, term, prev, prevTerm, count, newTerm, known)
         /\ term >= s.term                                         \* AppendEntries RPC, receiver 1
-        /\ Keeps("PrevMatches") => Holds(s.log, prev, prevTerm)   \* AppendEntries RPC, receiver 2
-        /\ clash = {} => (Keeps("CutOnConflict") => last >= Len(s.log)) \* AppendEntries RPC, receiver 3: only on conflict
+        /\ Holds(s.log, prev, prevTerm)
+        /\ clash = {} => last >= Len(s.log)                       \* AppendEntries RPC, receiver 3: only on conflict
         /\ clash # {} => last <= end                              \* AppendEntries RPC, receiver 3: delete what follows
-        /\ last = Len(cut)                                        \* AppendEntries RPC, receiver 4
+        /\ last = Len(log)                                        \* AppendEntries RPC, receiver 4
         /\ commit >= s.commit                                     \* State, volatile: commitIndex increases
         /\ commit <= bound                                        \* AppendEntries RPC, receiver 5
         /\ Literal => commit = bound                              \* AppendEntries RPC, receiver 5
         /\ Literal => reply = term                                \* AppendEntries RPC, results: term
-        /\ StepHearing(n, [Follower(InTerm(s, term)) EXCEPT !.log = cut, !.commit = commit], from, HadDone)
+        /\ StepHearing(n, [Follower(InTerm(s, term)) EXCEPT !.log = log, !.commit = commit], from, HadDone)
         /\ led' = [led EXCEPT ![term].stored[n] = Max(@, end)]
         /\ UNCHANGED <<group, campaigns, ballots>>
 
@@ -242,14 +246,16 @@ RefuseEntries(n, from, term, prev, prevTerm, count, newTerm, known, reply, now, 
         /\ StepHearing(n, [(IF now = term THEN Follower(InTerm(s, now)) ELSE s) EXCEPT !.log = log], from, HadDone)
         /\ UNCHANGED <<group, campaigns, ballots, led>>
 
+IsOwnTerm(term, ofLeader) == term = ofLeader                      \* Rules for Servers, Leaders 4: term (5.4.2)
+IsStored(match, stored) == match <= stored                        \* Rules for Servers, Leaders 3: matchIndex
+
 \* The leader n raises commitIndex, if it does.
 Commits(n, s, match, commit) ==
     /\ commit >= s.commit                                         \* State, volatile: commitIndex increases
     /\ commit <= Len(s.log)                                       \* Rules for Servers, Leaders 4: N
     /\ LET have == {n} \cup {p \in Server : match[p] >= commit}
        IN  commit > s.commit => 2 * Cardinality(have) > group     \* Rules for Servers, Leaders 4: majority
-    /\ Keeps("OwnTerm") /\ commit > s.commit
-           => TermAt(s.log, commit) = s.term                      \* Rules for Servers, Leaders 4: term (5.4.2)
+    /\ commit > s.commit => IsOwnTerm(TermAt(s.log, commit), s.term)
 Leading(commit, term) == led' = [led EXCEPT ![term].commit = Max(@, commit)]
 
 \* ACTION Acknowledge: a leader has the answer to AppendEntries of a term; its matchIndex is `match` afterwards.
@@ -265,7 +271,7 @@ Acknowledge(n, from, asked, prev, count, ok, reply, now, match, commit) ==
         /\ now \in {s.term, InTerm(s, reply).term}                \* Rules for Servers, All Servers 2
         /\ Literal => now = InTerm(s, reply).term                 \* Rules for Servers, All Servers 2
         /\ IF after.role = "leader"
-           THEN /\ Keeps("Match") => match <= led[now].stored[from] \* Rules for Servers, Leaders 3: matchIndex
+           THEN /\ IsStored(match, led[now].stored[from])
                 /\ Literal => (ok /\ asked = now => match >= end) \* Rules for Servers, Leaders 3: matchIndex
                 /\ Commits(n, s, known, commit)
                 /\ StepHearing(n, [after EXCEPT !.match = known, !.commit = commit], from, HadDone)

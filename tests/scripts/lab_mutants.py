@@ -2,19 +2,19 @@
 
     python -m tests.scripts.lab_mutants [--seeds 3] [NAME ...]
 
-prints a line for each of tests/support/lab_raft/mutants.toml, and the counts of docs/measured/lab.md.
+prints the table of docs/measured/lab.md: a line for each mutant of tests/support/lab_raft/mutants.toml, and the counts.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import re
 import shutil
 import subprocess
 import tempfile
 import tomllib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,9 @@ SEEDS = 3
 
 #: How long one test of one seed may take: time leaps, so one that runs on does not end at all.
 MAX_SECONDS = 20
+
+#: The test that the course does not have.
+OWN_TEST = "TestRestarts3C"
 
 #: How many tests of a mutant may run on, before the others are left out.
 MAX_ENDLESS = 3
@@ -53,7 +56,7 @@ class Judged:
     """What was found in the runs of one program: the tests that failed, and the grades."""
 
     failed: tuple[str, ...]
-    runs: int
+    runs: tuple[str, ...]
     grades: tuple[LabGrade, ...]
 
     @property
@@ -88,17 +91,19 @@ def build(folder: Path, mutant: Mutant | None = None) -> Path:
     return program
 
 
-def run_tests(program: Path, seeds: Sequence[int], log: Path, *words: str) -> tuple[list[str], int]:
-    """Run each test with each seed into a log; return the runs that failed, as TEST/SEED, and how many there were."""
+def run_tests(program: Path, seeds: Sequence[int], log: Path, *words: str) -> tuple[list[str], list[str]]:
+    """Run each test with each seed into a log; return the runs that failed, as TEST/SEED, and all."""
     listed = subprocess.run([program, "-test.list", "."], check=True, capture_output=True, text=True)
-    failed, runs, endless = [], 0, 0
+    failed: list[str] = []
+    runs: list[str] = []
+    endless = 0
     with log.open("w", encoding="utf-8") as file:
         for seed in seeds:
             for name in listed.stdout.split():
                 if endless >= MAX_ENDLESS:
                     break
                 command = [program, "-test.run", f"^{name}$", f"-seed={seed}", *words]
-                runs += 1
+                runs.append(f"{name}/{seed}")
                 try:
                     done = subprocess.run(
                         command, capture_output=True, text=True, errors="replace", timeout=MAX_SECONDS, check=False
@@ -108,7 +113,7 @@ def run_tests(program: Path, seeds: Sequence[int], log: Path, *words: str) -> tu
                     text, code, endless = (error.stdout or b"").decode(errors="replace"), -1, endless + 1
                 file.write(text.rpartition("\n")[0] + "\n" if code else text)
                 if code:
-                    failed.append(f"{name}/{seed}")
+                    failed.append(runs[-1])
     return failed, runs
 
 
@@ -125,16 +130,30 @@ def judge(grader: LabGrader, seeds: Sequence[int], mutant: Mutant | None = None,
             grades.append(grade)
             if mutant is not None and grade.verdict.deviation is not None:
                 break
-        return Judged(tuple(failed), runs, tuple(grades))
+        return Judged(tuple(failed), tuple(runs), tuple(grades))
 
 
 def outcome(mutant: Mutant, found: Judged) -> str:
-    """Return what became of a mutant: named, misnamed, unlike (named, though safe), or nothing."""
-    if found.broken:
-        return "named" if found.broken[0] in mutant.breaks else "misnamed"
-    if found.unlike:
-        return "unlike" if found.unlike[0] in mutant.breaks else "unlike, misnamed"
-    return "nothing"
+    """Return what became of a mutant: violated, safe but not as in Figure 2, or nothing; and whether rightly named."""
+    first, kind = ([*found.broken, *found.unlike], "violated" if found.broken else "noted")
+    if not first:
+        return "nothing"
+    return kind if first[0] in mutant.breaks else f"{kind}, misnamed"
+
+
+def of_lab(runs: Sequence[str]) -> list[str]:
+    """Return the runs of tests of the course's kind."""
+    return [run for run in runs if not run.startswith(OWN_TEST)]
+
+
+def report(judged: Mapping[Mutant, Judged], seeds: int) -> Iterator[str]:
+    """Yield the lines of the counts."""
+    outcomes = Counter(outcome(mutant, found) for mutant, found in judged.items())
+    yield f"{len(judged)} mutants, {seeds} seeds: " + ", ".join(f"{n} {what}" for what, n in outcomes.most_common())
+    graded = {mutant for mutant, found in judged.items() if outcome(mutant, found) != "nothing"}
+    failing = {mutant for mutant, found in judged.items() if of_lab(found.failed)}
+    yield f"lockstep grade notices {len(graded)}, the tests {len(failing)}, both {len(graded & failing)}"
+    yield f"neither: {', '.join(each.name for each in judged if each not in graded | failing)}"
 
 
 def main() -> None:
@@ -143,13 +162,16 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("names", nargs="*")
     given = parser.parse_args()
-    seeds, grader = range(1, given.seeds + 1), LabGrader(load_lab())
-    chosen = [each for each in mutants() if not given.names or each.name in given.names]
-    for mutant in chosen:
-        found = judge(grader, seeds, mutant)
-        tests = f"{len(found.failed)} of {found.runs} runs fail"
-        rules = [re.sub("Rules for Servers, ", "", rule) for rule in found.broken or found.unlike]
-        print(f"{mutant.name:28} {outcome(mutant, found):17} {tests:24} {'; '.join(rules)}", flush=True)
+    grader, judged = LabGrader(load_lab()), {}
+    print(f"{'mutant':28} {'lockstep grade':18} {'tests fail':11} the rule that is named")
+    for mutant in mutants():
+        if given.names and mutant.name not in given.names:
+            continue
+        found = judged[mutant] = judge(grader, range(1, given.seeds + 1), mutant)
+        rule = next(iter([*found.broken, *found.unlike]), "").replace("Rules for Servers, ", "")
+        tests = f"{len(of_lab(found.failed))} of {len(of_lab(found.runs))}"
+        print(f"{mutant.name:28} {outcome(mutant, found):18} {tests:11} {rule}".rstrip(), flush=True)
+    print("", *report(judged, given.seeds), sep="\n")
 
 
 if __name__ == "__main__":

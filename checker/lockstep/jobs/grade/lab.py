@@ -52,9 +52,7 @@ class Lab:
     def files(self, *, literal: bool) -> SpecFiles:
         """Return the spec with its mapping: what is unsafe is refused or, if literal, what is not as the rules say."""
         cfg = self.text.literal if literal else self.text.cfg
-        return SpecFiles(
-            self.folder / self.text.spec, self.folder / cfg, mapping=self.folder / self.text.mapping
-        )
+        return SpecFiles(self.folder / self.text.spec, self.folder / cfg, mapping=self.folder / self.text.mapping)
 
     def rule(self, finding: Finding) -> str:
         """Return the rule that a finding breaks, "" where the lab names none."""

@@ -134,5 +134,3 @@ def misfit(pattern: str, text: str) -> str:
             found, form = words[count - 1] if count <= len(words) else "", _GROUP.sub(r"\2", part)
             return f"field {names}: expected {form}, not {found[:MAX_TEXT]!r}"
     return f"more than the line should have: {text[:MAX_TEXT]!r}"
-
-
