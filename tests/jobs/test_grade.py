@@ -1,0 +1,170 @@
+"""`lockstep grade --lab`: logs of a right solution and of mistakes in it, bad input, and pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from lockstep.cli.grade_command import command
+from lockstep.jobs.grade.lab import load_lab
+from lockstep.jobs.grade.lab_lines import lab_tests
+from tests.support.places import ROOT
+
+LOGS = ROOT / "docs" / "lab"
+BOOTS = "".join(f"000000 STEP S{n}.{n + 1} follower T0 vote=-1 last=0:0 commit=0 boot of=3\n" for n in range(3))
+TIMEOUT = "000201 STEP S0.1 candidate T1 vote=0 last=0:0 commit=0 timeout\n"
+VOTE = "000203 STEP S1.2 follower T1 vote=0 last=0:0 commit=0 vote from=0 term=1 last=0:0 reply=1 granted=true\n"
+ELECTED = "000205 STEP S0.1 leader T1 vote=0 last=0:0 commit=0 ballot from=1 asked=1 reply=1 granted=true\n"
+
+
+def grade(*words: str | Path) -> Result:
+    return CliRunner().invoke(command, ["--lab", "--no-diagnosis", *map(str, words)], standalone_mode=False)
+
+
+@pytest.fixture
+def graded(tmp_path: Path) -> Callable[[str], Result]:
+    def run(text: str) -> Result:
+        path = tmp_path / "out.log"
+        path.write_text(text, encoding="utf-8")
+        return grade(path)
+
+    return run
+
+
+def test_a_right_solution_holds_in_each_of_its_tests() -> None:
+    found = grade(LOGS / "right.log")
+    assert found.return_value == 0
+    assert re.findall(r"^Test .*: (\w+) \((\d+) lines\)$", found.output, re.MULTILINE) == [
+        ("holds", "64"),
+        ("holds", "251"),
+    ]
+    assert "2 tests: 2 holds; passed over: 4 lines of other prints" in found.output
+
+
+@pytest.mark.parametrize(
+    ("log", "line", "rule"),
+    [
+        ("votes_twice", 7, "RequestVote RPC, receiver 2: votedFor"),
+        ("always_cuts", 50, "AppendEntries RPC, receiver 3: only on conflict"),
+        ("commits_earlier_term", 39, "Rules for Servers, Leaders 4: term (5.4.2)"),
+    ],
+)
+def test_a_mistake_is_named_by_its_rule_in_figure_2(log: str, line: int, rule: str) -> None:
+    found = grade(LOGS / f"{log}.log")
+    assert found.return_value == 1
+    assert f"{log}.log:{line}: breaks {rule}\n" in found.output
+
+
+def test_the_cause_is_named_with_the_first_test_that_breaks_a_rule() -> None:
+    found = CliRunner().invoke(command, ["--lab", str(LOGS / "votes_twice.log")], standalone_mode=False)
+    assert re.search(r"^ +cause +LabRaft\.tla:\d+:\d+: vote \\in \{None, from\} is FALSE", found.output, re.MULTILINE)
+
+
+def test_what_is_safe_though_figure_2_has_it_otherwise_is_named_and_holds() -> None:
+    found = grade(LOGS / "wants_longer_log.log")
+    assert found.return_value == 0
+    assert "wants_longer_log.log:6: safe, but not as in RequestVote RPC, receiver 2: grant\n" in found.output
+
+
+def test_a_wrong_value_after_a_step_is_named_by_its_rule(graded: Callable[[str], Result]) -> None:
+    found = graded(BOOTS + TIMEOUT.replace("T1", "T2"))
+    assert found.return_value == 1
+    assert ":4: breaks Rules for Servers, Candidates 1: increment currentTerm\n" in found.output
+
+
+def test_a_server_that_comes_back_without_its_vote_is_refused(graded: Callable[[str], Result]) -> None:
+    again = "000301 STEP S1.4 follower T1 vote=-1 last=0:0 commit=0 boot of=3\n"
+    forgotten = graded(BOOTS + TIMEOUT + VOTE + ELECTED + again)
+    assert forgotten.return_value == 1
+    assert ":7: breaks State, persistent: votedFor\n" in forgotten.output
+    kept = graded(BOOTS + TIMEOUT + VOTE + ELECTED + again.replace("vote=-1", "vote=0"))
+    assert kept.return_value == 0, kept.output
+
+
+def test_what_nobody_heard_of_may_be_lost_with_its_process(graded: Callable[[str], Result]) -> None:
+    back = "000301 STEP S1.4 follower T0 vote=-1 last=0:0 commit=0 boot of=3\n"
+    assert graded(BOOTS + TIMEOUT + VOTE + back).return_value == 0
+    assert graded(BOOTS + TIMEOUT + VOTE + ELECTED + back).return_value == 1
+
+
+def test_lines_of_a_process_that_was_replaced_are_passed_over(graded: Callable[[str], Result]) -> None:
+    back = "000301 STEP S0.4 follower T1 vote=0 last=0:0 commit=0 boot of=3\n"
+    found = graded(BOOTS + TIMEOUT + back + ELECTED)
+    assert found.return_value == 0
+    assert "0 lines of other prints, 1 of servers that had been replaced" in found.output
+
+
+def test_other_prints_are_counted(graded: Callable[[str], Result]) -> None:
+    found = graded("a banner\n" + BOOTS + "000200 VOTE S1 grants its vote to S0\n" + TIMEOUT + "000900 STEP S0.1 foll")
+    assert found.return_value == 0
+    assert "passed over: 2 lines of other prints" in found.output
+
+
+@pytest.mark.parametrize("text", ["", "PASS\nok labraft 1.2s\n", "Test (3A): initial election ...\n  ... Passed\n"])
+def test_a_log_without_a_line_of_a_server_is_no_pass(graded: Callable[[str], Result], text: str) -> None:
+    found = graded(text)
+    assert found.return_value == 3
+    assert "no server printed a line" in found.output
+
+
+def test_the_worst_test_gives_the_exit_code(graded: Callable[[str], Result]) -> None:
+    found = graded(f"Test (3A): one ...\n{BOOTS}Test (3A): two ...\n{BOOTS}{TIMEOUT.replace('vote=0', 'vote=1')}")
+    assert found.return_value == 1
+    assert "Test (3A): one: holds" in found.output
+    assert ":9: breaks Rules for Servers, Candidates 1: vote for self" in found.output
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (TIMEOUT.replace("vote=0", "vote=x"), r"field `vote`: expected vote=-?\d, not 'vote=x'"),
+        (TIMEOUT.replace("candidate", "boss"), "field `role`: expected follower|candidate|leader, not 'boss'"),
+        (TIMEOUT.replace("timeout", "timeuot"), "field `event`: there is no 'timeuot'; did you mean timeout?"),
+        (VOTE.replace("term=1", "term="), r"field `term`: expected term=\d+, not 'term='"),
+        (TIMEOUT.replace("S0.1", "S0.7"), "field `life`: process 7 of S0 has no line `boot`"),
+    ],
+)
+def test_a_malformed_line_is_named_with_its_field(tmp_path: Path, line: str, problem: str) -> None:
+    path = tmp_path / "out.log"
+    path.write_text(BOOTS + line, encoding="utf-8")
+    found = grade(path)
+    assert str(found.exception) == f"{path}:4: {problem}; docs/lab.md has the form of each line"
+
+
+def test_a_page_shows_the_first_test_that_breaks_a_rule(tmp_path: Path) -> None:
+    page = tmp_path / "out.html"
+    found = grade(LOGS / "right.log", LOGS / "votes_twice.log", "--page", page)
+    assert f"{page}: 7 of 7 states of Test (3A): initial election, seed 2" in found.output
+    assert "votes_twice.log" in page.read_text(encoding="utf-8")
+
+
+def test_a_page_does_not_overwrite_a_log(tmp_path: Path) -> None:
+    log = tmp_path / "out.log"
+    log.write_text(BOOTS, encoding="utf-8")
+    assert "would overwrite" in str(grade(log, "--page", log).exception)
+    assert log.read_text(encoding="utf-8") == BOOTS
+
+
+def test_each_rule_that_a_mutant_may_be_given_is_one_that_lockstep_can_name() -> None:
+    lab = load_lab()
+    spec = (lab.folder / lab.text.spec).read_text(encoding="utf-8")
+    known = {*re.findall(r"\\\* (.+?) *$", spec, re.MULTILINE), *lab.text.shows.values()}
+    from tests.scripts.lab_mutants import mutants
+
+    unknown = {name for mutant in mutants() for name in mutant.breaks} - known
+    assert not unknown
+
+
+def test_the_lines_of_a_test_keep_their_numbers(tmp_path: Path) -> None:
+    (first, second) = lab_tests(LOGS / "right.log", load_lab())
+    second.write(tmp_path / "second.log")
+    written = (tmp_path / "second.log").read_text(encoding="utf-8").splitlines()
+    whole = (LOGS / "right.log").read_text(encoding="utf-8").splitlines()
+    assert {number: whole[number - 1] for number in second.lines} == second.lines
+    assert [line for line in written if line] == list(second.lines.values())
+    assert written.index(next(iter(second.lines.values()))) + 1 == next(iter(second.lines))
+    assert len(first.lines) == 64
