@@ -168,3 +168,24 @@ def test_the_lines_of_a_test_keep_their_numbers(tmp_path: Path) -> None:
     assert [line for line in written if line] == list(second.lines.values())
     assert written.index(next(iter(second.lines.values()))) + 1 == next(iter(second.lines))
     assert len(first.lines) == 64
+
+
+def test_the_page_for_students_quotes_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT / "docs")
+    text = (ROOT / "docs" / "lab.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```text\n\$ lockstep grade --lab (\S+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    for log, expected in blocks:
+        assert CliRunner().invoke(command, ["--lab", log], standalone_mode=False).output == expected
+
+
+def test_the_function_that_students_copy_is_that_of_the_solution() -> None:
+    page = (ROOT / "docs" / "lab.md").read_text(encoding="utf-8")
+    solution = (ROOT / "tests" / "support" / "lab_raft" / "raft.go").read_text(encoding="utf-8")
+    form = re.search(r'"%06d STEP [^"]*"', solution)
+    assert form is not None
+    assert form[0] in page
+    for call in re.findall(r'rf\.step\(("[a-z]+[^"]*")', page):
+        kind = call.strip('"').split()[0]
+        if kind not in ("lead", "commit", "follow"):
+            assert call.replace("%.20q", "%s") in solution, call

@@ -53,7 +53,7 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What was found in the runs of one program: the tests that failed, and the grades."""
+    """The runs of one program: the tests that failed, and the grades."""
 
     failed: tuple[str, ...]
     runs: tuple[str, ...]

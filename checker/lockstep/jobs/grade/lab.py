@@ -21,7 +21,7 @@ _PLACE = re.compile(r"(?P<module>\w+)\.tla:(?P<line>\d+)")
 
 
 class LabText(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """What lab.toml says of a lab: its files, how lines are recognised, and the rules of values that are shown."""
+    """The contents of lab.toml: the files of a lab, how lines are recognised, and the rules of shown values."""
 
     title: str
     spec: str
@@ -46,7 +46,7 @@ class Lab:
 
     @cached_property
     def mapping(self) -> Mapping:
-        """What the lines mean."""
+        """The meaning of the lines."""
         return read_mapping(self.folder / self.text.mapping)
 
     def files(self, *, literal: bool) -> SpecFiles:
