@@ -13,7 +13,7 @@ import pytest
 from lockstep.base.verdict import Verdict
 from lockstep.jobs.grade.grading import LabGrader
 from lockstep.jobs.grade.lab import load_lab
-from tests.scripts.lab_mutants import SOLUTION, judge, mutants, outcome
+from tests.scripts.lab_mutants import SOLUTION, Mutant, judge, mutants, outcome
 from tests.support.places import ROOT
 
 needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="go is not installed")
@@ -53,6 +53,16 @@ def test_in_a_right_solution_nothing_is_found(grader: LabGrader) -> None:
     assert {grade.verdict.verdict for grade in found.grades} == {Verdict.HOLDS}
     assert len(found.grades) == len(found.runs) >= 80
     assert (found.broken, found.unlike) == ([], [])
+
+
+@needs_go
+@pytest.mark.nightly
+@pytest.mark.parametrize("variant", mutants("variants.toml"), ids=lambda each: each.name)
+def test_another_right_solution_breaks_no_rule(grader: LabGrader, variant: Mutant) -> None:
+    found = judge(grader, (1, 2), variant)
+    assert {grade.verdict.verdict for grade in found.grades} == {Verdict.HOLDS}
+    assert len(found.grades) == len(found.runs)
+    assert set(found.unlike) <= set(variant.breaks)
 
 
 @needs_go

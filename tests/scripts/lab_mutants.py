@@ -70,9 +70,9 @@ class Judged:
         return list(dict.fromkeys(each.unlike_rule or "?" for each in self.grades if each.unlike is not None))
 
 
-def mutants() -> list[Mutant]:
-    """Return the mutants of the list."""
-    tables = tomllib.loads((SOLUTION / "mutants.toml").read_text(encoding="utf-8"))
+def mutants(name: str = "mutants.toml") -> list[Mutant]:
+    """Return the mutants of a list, by default the mistakes; `variants.toml` has other right solutions."""
+    tables = tomllib.loads((SOLUTION / name).read_text(encoding="utf-8"))
     return [Mutant(name, table["old"], table["new"], tuple(table["breaks"])) for name, table in tables.items()]
 
 

@@ -41,7 +41,7 @@ def command(files: tuple[Path, ...], lab: bool, page: Path | None, diagnoses: bo
     \b
     000412 STEP S1.2 follower T3 vote=0 last=5:2 commit=4 vote from=0 term=3 last=5:2 reply=3 granted=true
 
-    docs/lab.md has the ten lines, and the function of Go that prints them. FILE is the output of `go test`, with one
+    docs/lab.md has these lines, and the function of Go that prints them. FILE is the output of `go test`, with one
     test or several; lines of other prints are passed over, and counted.
 
     Each test gets a verdict. It is violated at the first line that Figure 2 does not allow. The rule that is broken is
