@@ -45,7 +45,7 @@ def command(files: tuple[Path, ...], lab: bool, page: Path | None, diagnoses: bo
     test or several; lines of other prints are passed over, and counted.
 
     Each test gets a verdict. It is violated at the first line that Figure 2 does not allow. The rule that is broken is
-    named as it is there ("AppendEntries RPC, receiver 2"), with the false condition and the values of both sides.
+    named as it is there ("Rules for Servers, Leaders 4"), with the false condition and the values of both sides.
     A server may also do what is safe, though Figure 2 has it otherwise, such as to refuse a vote that it could give:
     that is named, too, and changes no verdict. So a test may hold that fails, since nothing happens in it.
 
