@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from lockstep.cli.grade_command import command
 from lockstep.jobs.grade.lab import load_lab
 from lockstep.jobs.grade.lab_lines import lab_tests
+from lockstep.systems.file_check import own_check
 from tests.support.places import ROOT
 
 LOGS = ROOT / "docs" / "lab"
@@ -57,6 +58,19 @@ def test_a_mistake_is_named_by_its_rule_in_figure_2(log: str, line: int, rule: s
     found = grade(LOGS / f"{log}.log")
     assert found.return_value == 1
     assert f"{log}.log:{line}: breaks {rule}\n" in found.output
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("log", "line"), [("votes_twice", 7), ("always_cuts", 50), ("commits_earlier_term", 39)])
+def test_tlc_alone_refuses_the_same_line(tmp_path: Path, log: str, line: int) -> None:
+    lab = load_lab()
+    (test,) = lab_tests(LOGS / f"{log}.log", lab)
+    test.write(tmp_path / "all.log")
+    part = (tmp_path / "all.log").read_text(encoding="utf-8").splitlines(keepends=True)[: line + 2]
+    (tmp_path / "part.log").write_text("".join(part), encoding="utf-8")
+    found = own_check(lab.files(literal=False), by_tlc=True).check_steps(tmp_path / "part.log")
+    assert found.deviation is not None
+    assert found.deviation.line == line
 
 
 def test_the_cause_is_named_with_the_first_test_that_breaks_a_rule() -> None:
