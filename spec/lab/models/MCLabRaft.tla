@@ -49,7 +49,8 @@ Figure8 ==
         /\ ballots = {<<3, 2, 1>>}
         /\ led = (1 :> LedBy(1, 1) @@ 2 :> LedBy(3, 2) @@ 3 :> LedBy(1, 1))
 
-\* Conditions that always hold, for models in which a rule is not kept; and what takes the place of two values.
+\* Conditions that always hold, for models in which a rule is not kept;
+\* and what takes the place of two values.
 Any1(a) == TRUE
 Any2(a, b) == TRUE
 Any3(a, b, c) == TRUE

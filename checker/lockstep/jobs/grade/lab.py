@@ -60,14 +60,14 @@ class Lab:
         if finding.kind == "shows":
             return shows.get(f"{finding.action}.{finding.name}") or shows.get(finding.name, "")
         place = _PLACE.search(finding.spec_line)
-        if place is None or place["module"] != Path(self.text.spec).stem:
+        if place is None or place["module"] not in self._modules:
             return ""
-        lines = self._spec_lines[int(place["line"]) - 1 :][:2]
+        lines = self._modules[place["module"]][int(place["line"]) - 1 :][:2]
         return next((found[1] for line in lines if (found := _RULE.search(line))), "")
 
     @cached_property
-    def _spec_lines(self) -> list[str]:
-        return (self.folder / self.text.spec).read_text(encoding="utf-8").splitlines()
+    def _modules(self) -> dict[str, list[str]]:
+        return {path.stem: path.read_text(encoding="utf-8").splitlines() for path in self.folder.glob("*.tla")}
 
 
 def load_lab() -> Lab:
