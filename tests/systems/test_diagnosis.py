@@ -123,6 +123,13 @@ def test_the_rule_that_decided_before_the_deviation_is_named_with_its_step(tmp_p
             "AppendsNext",
         ),
         ("hashicorp", ("is_verified", "1", "0"), "raft_whole_published", "HandleInstallSnapshotResponse", "IsVerified"),
+        (
+            "hashicorp",
+            ("win_pre_vote", "server.effects.abandon({RpcType.REQUEST_PRE_VOTE})", "pass"),
+            "raft_whole_published",
+            "HandleRequestPreVoteResponse",
+            "GivenUpWith",
+        ),
     ],
 )
 def test_the_rule_that_a_reference_mistakes_is_named(
@@ -164,6 +171,21 @@ def test_an_event_that_is_twice_in_a_trace_is_named(tmp_path: Path, run: tuple[H
     found = diagnosed(written(tmp_path / "t.ndjson", header, twice))
     first = found.causes[0]
     assert (first.kind, first.what, first.line) == ("repeated", f"line {at + 2}", at + 3)
+
+
+def test_an_event_that_is_twice_just_before_the_end_is_named_if_it_is_the_same_in_all(
+    tmp_path: Path, run: tuple[Header, Sequence[Event]]
+) -> None:
+    """Too few events follow to show it, but all of them agree, and no step of a node is the same twice by chance."""
+    header, events = run
+    at = next(n for n, event in enumerate(events) if event.action == "AppendAsLeader")
+    twice = [*events[: at + 1], events[at], *events[at + 1 : at + 3]]
+    first = diagnosed(written(tmp_path / "t.ndjson", header, twice)).causes[0]
+    assert (first.kind, first.what, first.line) == ("repeated", f"line {at + 2}", at + 3)
+    other = msgspec.structs.replace(events[at], shows={**events[at].shows, "currTerm": 77})
+    changed = [*events[: at + 1], other, *events[at + 1 : at + 3]]
+    found = diagnosed(written(tmp_path / "u.ndjson", header, changed))
+    assert "repeated" not in {cause.kind for cause in found.causes}
 
 
 def test_a_step_that_a_trace_lacks_is_named(tmp_path: Path, run: tuple[Header, Sequence[Event]]) -> None:

@@ -13,7 +13,7 @@ from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.probed_values import OtherOutcome
+from lockstep.tla.values.probed_values import LikeEvaluation, OtherOutcome
 from lockstep.trace.trace_reader import read_trace
 from tests.scripts.counterexamples.tool import counterexamples
 
@@ -23,8 +23,11 @@ EXTENDS Integers
 VARIABLES n, r
 Small(k) == k < 3
 Init == n = 0 /\ r = [last |-> 0, odd |-> {}]
+Kept(before, k) == [before EXCEPT !.last = k]
 Up == /\ n' = IF Small(n) /\ ~(n = 2) THEN n + 1 ELSE 0
-      /\ r' = [r EXCEPT !.last = n, !.odd = {k \in 0..n : k % 2 = 1}]
+      /\ LET first == Kept(r, 7)
+             last  == Kept(first, n)
+         IN  r' = [last EXCEPT !.last = @, !.odd = {k \in 0..n : k % 2 = 1}]
 Next == Up
 ====
 """
@@ -79,6 +82,8 @@ def test_the_probes_say_what_each_expression_came_to(specs: tuple[Spec, Spec]) -
     assert seen[number_of(spec, "number", "n + 1")] == [2]
     comparison = spec.probed[number_of(spec, "formula", "n = 2")]
     assert [seen[side] for side in comparison.sides] == [[1], [2]]
+    total = spec.probed[number_of(spec, "number", "n + 1")]
+    assert [seen[side] for side in total.sides] == [[1], [1]]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +93,10 @@ def test_the_probes_say_what_each_expression_came_to(specs: tuple[Spec, Spec]) -
         ("formula", "n = 2", 0, 0, 0, 1, {1}),
         ("number", "n + 1", 4, 0, 6, 1, {1}),
         ("number", "3", -2, 0, 0, 1, {1}),
-        ("update", "!.last = n", 0, 0, 2, 0, {1}),
+        ("update", "!.last = @", 0, 0, 2, 1, {1}),
+        ("updates", "[last EXCEPT !.last = @, !.odd = {k \\in 0..n : k % 2 = 1}]", 0, 0, 2, 1, set()),
+        ("update", "!.last = k", 0, 2, 2, 7, {1}),
+        ("use", "Kept(first, n)", 0, 0, 2, 7, {1}),
         ("formula", "k % 2 = 1", 0, 0, 2, 1, {0}),
         ("formula", "k % 2 = 1", 0, 1, 2, 1, {0, 1}),
     ],
@@ -102,6 +110,17 @@ def test_a_step_with_another_outcome_differs_in_that_alone(
     assert (after["n"], record["last"], set(record["odd"])) == (n, last, odd)
     usual = taken(spec, 2)
     assert (usual["n"], usual["r"].d["last"], set(usual["r"].d["odd"])) == (2, 1, {1})
+
+
+def test_a_rule_may_be_another_one_only_where_two_numbers_are_in_the_same_order(specs: tuple[Spec, Spec]) -> None:
+    """`k < 3` is TRUE in each of the first three steps, with 0, 1 and 2 on the left."""
+    _, spec = specs
+    number = number_of(spec, "formula", "k < 3")
+    sides = spec.probed[number].sides
+    for order, n in ((-1, 0), (0, 2), (1, 2)):
+        rule = OtherOutcome(number, like=LikeEvaluation(True, sides, order))
+        assert taken(spec, 2, rule)["n"] == n
+    assert taken(spec, 2, OtherOutcome(number, like=LikeEvaluation(False)))["n"] == 2
 
 
 @pytest.mark.parametrize("switch", ["LateTruncate", "TruncatedTail"])

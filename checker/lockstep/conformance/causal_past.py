@@ -49,10 +49,10 @@ def causes(run: CandidateRun[PlacedEvent], check: TraceCheck) -> list[set[int]]:
     senders: dict[Value, deque[int]] = defaultdict(deque)
     for number, placed in enumerate(run.steps):
         direct = {last[placed.event.node]} if placed.event.node in last else set()
-        before = _under_way(run.states[number], check)
-        after = _under_way(run.states[number + 1], check) if number + 1 < len(run.states) else before
-        for message in _handled(placed, before, check):
-            direct.update(list(senders[message])[:1])
+        before = under_way(run.states[number], check)
+        after = under_way(run.states[number + 1], check) if number + 1 < len(run.states) else before
+        for message in messages_of(placed, check):
+            direct.update(list(senders[message])[:1] if message in before else ())
         for message, count in (before - after).items():
             direct.update(senders[message].popleft() for _ in range(min(count, len(senders[message]))))
         for message, count in (after - before).items():
@@ -62,7 +62,7 @@ def causes(run: CandidateRun[PlacedEvent], check: TraceCheck) -> list[set[int]]:
     return found
 
 
-def _under_way(state: State, check: TraceCheck) -> Counter[Value]:
+def under_way(state: State, check: TraceCheck) -> Counter[Value]:
     """Count the copies of each message under way; there is none if the spec does not say what a node has sent."""
     outbox = check.interface.outbox
     network = None if outbox is None or not check.interface.has_outbox(check.spec) else state[outbox.network]
@@ -72,11 +72,11 @@ def _under_way(state: State, check: TraceCheck) -> Counter[Value]:
     return found
 
 
-def _handled(placed: PlacedEvent, under_way: Counter[Value], check: TraceCheck) -> Iterator[Value]:
+def messages_of(placed: PlacedEvent, check: TraceCheck) -> Iterator[Value]:
     """Yield the messages that an event names, whether it takes them from the network or not."""
     if not check.reading.is_observation(placed.event):
         args = check.reading.arguments(placed.line, placed.event)
-        yield from (value for value in args.values() if isinstance(value, Fcn) and value in under_way)
+        yield from (value for value in args.values() if isinstance(value, Fcn))
 
 
 def closure(start: int, edges: Sequence[Iterable[int]]) -> set[int]:

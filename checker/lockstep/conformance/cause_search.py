@@ -5,22 +5,24 @@ Changed is the outcome of an expression in one step of the deviation's past or, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lockstep.base.deadline import Deadline
-from lockstep.conformance.changed_steps import KINDS, ChangedSteps
+from lockstep.conformance.cause_places import first_left_out, likely_places, other_places
+from lockstep.conformance.changed_steps import ChangedSteps, LaterSteps
 from lockstep.conformance.deviation import MAX_EVENTS, Deviation, cause_at, short_value
 from lockstep.conformance.diagnosis import DeviationCause
+from lockstep.conformance.mistaken_rules import RuleEvidence, mistaken_rule
 from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.probed_values import MAX_EVALUATIONS, OtherOutcome, ProbedExpression
 
 #: How much a number is changed at most, in the step at which the trace leaves the spec; in earlier ones by one.
 MAX_DIFFERENCE = 4
 
-#: The last steps of a deviation's past in which other outcomes are tried.
-MAX_STEPS_BACK = 12
+#: The likelier a kind of expression is to be what differs, the lower; and in a module that many specs share.
+_RANKS = {"formula": 0, "update": 1, "use": 1, "updates": 2, "number": 3}
+_COMMON_RANKS = {"update": 0, "use": 0, "updates": 1, "formula": 2, "number": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,26 @@ class FlawedRun:
     accepts: int
     evaluated: frozenset[str]
     differs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedStep:
+    """A step in which an expression has another outcome.
+
+    Attributes:
+        outcome: that outcome, and `rule`, the one that it has in other steps if the rule is always so.
+        needs_all: whether it takes several evaluations of the expression that have it.
+        order: its place among those that were tried.
+        later: the events after it that are steps then.
+        accepts: the number of events from the deviation on that are steps.
+    """
+
+    outcome: OtherOutcome
+    rule: OtherOutcome
+    needs_all: bool
+    order: int
+    later: LaterSteps
+    accepts: int
 
 
 @dataclass(slots=True)
@@ -125,19 +147,28 @@ class CauseSearch:
     def decisions(self, past: Iterable[int]) -> list[DeviationCause]:
         """Return the expressions that decide the deviation, in the last of the steps in which there are such.
 
-        The likeliest comes first: with it the spec allows most of the trace; a condition is likelier than an update,
-        and that than a number; what is evaluated first likelier than what depends on it.
+        The likeliest comes first: with it the spec allows most of the trace; it may be mistaken wherever it is
+        evaluated, as no step speaks against that; a condition is likelier than an update, and that than a number; what
+        is evaluated first likelier than what depends on it. An earlier step is looked at, too, where other steps speak
+        against each of those found; and steps outside the past, where there are none.
         """
-        places = sorted(past, reverse=True)
-        for place in places[:MAX_STEPS_BACK]:
-            if found := self._decisions_at(place):
-                return found
-            if self.deadline.is_over():
-                return []
-        if len(places) > MAX_STEPS_BACK:
-            line, _ = self.deviation.events[places[MAX_STEPS_BACK]]
-            self.notes.append(f"no other outcome was tried in steps up to line {line}")
-        return []
+        known, found = list(past), list[DeviationCause]()
+        for place in likely_places(self.deviation, self.steps.check, known):
+            found += self._decisions_at(place)
+            found += [] if found or place != self.deviation.last else self._together()
+            if any(not cause.against for cause in found) or self.deadline.is_over():
+                break
+        else:
+            for place in other_places(self.deviation, known):
+                found += [] if found else self._decisions_at(place)
+            if not found and (line := first_left_out(self.deviation, known)) is not None:
+                self.notes.append(f"no other outcome was tried in steps up to line {line}")
+
+        def rank(cause: DeviationCause) -> tuple[int, bool, bool]:
+            is_common = cause.place.partition(".tla")[0] in self.common
+            return -cause.accepts, is_common, bool(cause.against) or _is_literal(cause.what)
+
+        return sorted(found, key=rank)
 
     def _decisions_at(self, place: int) -> list[DeviationCause]:
         (line, event), state = self.deviation.events[place], self.deviation.states[place]
@@ -147,7 +178,7 @@ class CauseSearch:
         seen, is_last = self.steps.seen, place == self.deviation.last
         usual = None if is_last else self.deviation.states[place + 1]
         rest = [*self.deviation.events[place + 1 :], *self.deviation.later]
-        found: dict[int, tuple[tuple[object, ...], DeviationCause]] = {}
+        found: dict[int, ChangedStep] = {}
         for order, outcome in enumerate(self.steps.outcomes(seen, MAX_DIFFERENCE if is_last else 1)):
             if self.deadline.is_over():
                 self.notes.append(f"the time was over before all expressions of line {line} were tried")
@@ -155,16 +186,60 @@ class CauseSearch:
             after = self.steps.take_as_seen(state, line, event, outcome)
             if after is None or after == usual:
                 continue
-            count, again = self.steps.count_with(after, rest, outcome)
-            accepts = place + 1 + count - self.deviation.last
-            if accepts < 1:
-                continue
-            probed = self.steps.probed.probed[outcome.number]
-            rank = (-accepts, *self._rank_of(probed), outcome.nth != 0, order)
-            if outcome.number not in found or rank < found[outcome.number][0]:
-                found[outcome.number] = rank, self._decision(probed, outcome, seen, place, (accepts, again))
-        ranked = {number: cause for number, (_, cause) in sorted(found.items(), key=lambda each: each[1][0])}
+            later = self.steps.later_with(after, rest, outcome)
+            accepts = place + 1 + later.count - self.deviation.last
+            needs_all = outcome.nth == 0 and len(seen[outcome.number]) > 1
+            changed = ChangedStep(outcome, mistaken_rule(self.steps, outcome, seen), needs_all, order, later, accepts)
+            best = found.get(outcome.number)
+            if accepts > 0 and (best is None or accepts > best.accepts):
+                found[outcome.number] = changed
+            elif best is not None and outcome.nth and accepts == best.accepts:
+                found[outcome.number] = replace(best, needs_all=False)
+        against = self._against(place, [*found.values()])
+
+        def rank(each: ChangedStep) -> tuple[object, ...]:
+            probed = self.steps.probed.probed[each.outcome.number]
+            return -each.accepts, self._is_common(probed), *self._rank_of(each), each.outcome.nth != 0, each.order
+
+        ranked = {
+            each.outcome.number: self._decision(each, seen, place, against[each.outcome.number])
+            for each in sorted(found.values(), key=rank)
+        }
         return [cause for number, cause in ranked.items() if not self._is_one_of_several(number, ranked)]
+
+    def _together(self) -> list[DeviationCause]:
+        """Return two conditions that are false at the deviation, one behind the other, and let the trace go on.
+
+        Of those that explain as much the first is the one that the check found to be false, if it is among them.
+        """
+        (line, event), state, last = self.deviation.events[-1], self.deviation.states[-1], self.deviation.last
+        if self.deviation.condition is None:
+            return []
+        found = list[DeviationCause]()
+        for one, other in self.steps.together(state, line, event):
+            if self.deadline.is_over():
+                break
+            after, seen = self.steps.take_as_seen(state, line, event, one, other), dict(self.steps.seen)
+            if after is None:
+                continue
+            later = self.steps.later_with(after, self.deviation.later, one, other)
+            changed = ChangedStep(one, one, needs_all=False, order=0, later=later, accepts=1 + later.count)
+            probed = self.steps.probed.probed[other.number]
+            besides = f"{probed.loc}: {' '.join(probed.text.split())}"
+            found.append(replace(self._decision(changed, seen, last, 0), besides=besides))
+        is_first = self.deviation.condition[0]
+        return sorted(found, key=lambda cause: (-cause.accepts, cause.place != is_first))[:1]
+
+    def _against(self, place: int, found: Sequence[ChangedStep]) -> dict[int, int]:
+        """Return for each changed step that explains most how many others speak against such a change of the rule."""
+        most = max((each.accepts for each in found), default=0)
+        rules = {each.outcome.number: each for each in found if each.accepts == most}
+        against = dict.fromkeys([each.outcome.number for each in found], 0)
+        evidence = RuleEvidence(self.deviation, self.steps, place, rules) if rules else None
+        for number, changed in rules.items():
+            if evidence is not None and self._has_time("conditions were held against other steps"):
+                against[number] = evidence.against(changed.rule, changed.later)
+        return against
 
     def _is_one_of_several(self, number: int, found: Mapping[int, DeviationCause]) -> bool:
         """Return whether a formula explains no more than its siblings do, so that the formula around them is to blame.
@@ -173,8 +248,12 @@ class CauseSearch:
         """
 
         def alike(other: int) -> bool:
-            same = found[other].came_to, found[other].accepts
-            return found[other].kind == "formula" and same == (found[number].came_to, found[number].accepts)
+            mine, same = found[number], found[other]
+            return same.kind == "formula" and (same.came_to, same.accepts, same.against > 0) == (
+                mine.came_to,
+                mine.accepts,
+                mine.against > 0,
+            )
 
         locs = {each: self.steps.probed.probed[each].loc for each in found if alike(each)}
         if found[number].kind != "formula":
@@ -188,64 +267,52 @@ class CauseSearch:
             if each != number and sibling != loc
         )
 
-    def _rank_of(self, probed: ProbedExpression) -> tuple[bool, int, bool]:
+    def _rank_of(self, changed: ChangedStep) -> tuple[bool, int, bool]:
         """Return the rank of an expression's kind: the likelier to be what differs, the lower.
 
         What a system sends is an update of the network, by a module that many specs share.
         """
-        is_common = probed.loc.module in self.common
-        kinds = ("update", "formula", "number") if is_common else KINDS
-        return is_common, kinds.index(probed.kind), probed.text.isdigit()
+        probed = self.steps.probed.probed[changed.outcome.number]
+        ranks = _COMMON_RANKS if self._is_common(probed) else _RANKS
+        is_literal = _is_literal(probed.text)
+        kind = "number" if is_literal else probed.kind
+        return changed.needs_all and kind == "formula", ranks[kind], is_literal
+
+    def _is_common(self, probed: ProbedExpression) -> bool:
+        """Return whether an expression is in a module that many specs share, or uses an operator of one."""
+        used = self.steps.probed.definitions.get(probed.text.partition("(")[0]) if probed.kind == "use" else None
+        return not self.common.isdisjoint([probed.loc.module] if used is None else [probed.loc.module, used.module])
 
     def _decision(
         self,
-        probed: ProbedExpression,
-        outcome: OtherOutcome,
+        changed: ChangedStep,
         seen: Mapping[int, Sequence[Value]],
         place: int,
-        counts: tuple[int, int],
+        against: int,
     ) -> DeviationCause:
-        at, values = max(0, outcome.nth - 1), seen[outcome.number]
+        outcome = changed.outcome
+        probed, at, values = self.steps.probed.probed[outcome.number], max(0, outcome.nth - 1), seen[outcome.number]
+        is_update, sides = probed.kind in ("update", "updates", "use"), probed.sides if probed.kind == "formula" else ()
         return cause_at(
             self.deviation,
             self.steps.check,
             probed.kind,
             " ".join(probed.text.split()),
             place,
-            counts[0],
+            changed.accepts,
             at=str(probed.loc),
-            evaluation=_evaluation(outcome, len(values)),
-            again=counts[1],
-            came_to="" if probed.kind == "update" or at >= len(values) else short_value(values[at]),
+            evaluation="" if probed.kind == "updates" else _evaluation(outcome, len(values)),
+            again=len(changed.later.again),
+            against=against,
+            came_to="" if is_update or at >= len(values) else short_value(values[at]),
             would_be=short_value(values[at] + outcome.by) if probed.kind == "number" and at < len(values) else "",
-            sides=tuple(short_value(seen[side][at]) for side in probed.sides if at < len(seen.get(side, ()))),
+            sides=tuple(short_value(seen[side][at]) for side in sides if at < len(seen.get(side, ()))),
         )
 
-    def rule(self) -> DeviationCause | None:
-        """Return what the spec says at the deviation, where no change explains it; None where that is not known.
 
-        It is the first condition that is false, or the update that gives the field which the trace shows otherwise: the
-        last one that names the most parts of its path, as in `a.n1.b`.
-        """
-        line, event = self.deviation.events[-1]
-        if self.deviation.condition is not None:
-            place, text = self.deviation.condition
-            return cause_at(
-                self.deviation, self.steps.check, "rule", text, self.deviation.last, 0, at=place, came_to="FALSE"
-            )
-        if self.steps.check.reading.is_observation(event):
-            return None
-        self.steps.take(self.deviation.states[-1], line, event)
-        parts, best, named = set(re.split(r"[.\[]", self.deviation.differing)), None, 0
-        for number in self.steps.seen:
-            probed = self.steps.probed.probed[number]
-            target = set(re.findall(r"\w+", probed.text.partition(" = ")[0])) if probed.kind == "update" else set()
-            if target & parts and len(target & parts) >= named:
-                best, named = probed, len(target & parts)
-        if best is None:
-            return None
-        text = " ".join(best.text.split())
-        return cause_at(self.deviation, self.steps.check, "rule", text, self.deviation.last, 0, at=str(best.loc))
+def _is_literal(text: str) -> bool:
+    """Return whether an expression is a value that is written down: the last to be blamed."""
+    return text.isdigit() or text in ("TRUE", "FALSE")
 
 
 def _evaluation(outcome: OtherOutcome, count: int) -> str:

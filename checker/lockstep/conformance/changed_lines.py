@@ -6,20 +6,22 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any
 
 from lockstep.base.deadline import Deadline
 from lockstep.conformance.changed_steps import ChangedSteps
 from lockstep.conformance.deviation import Deviation, cause_at, short_value
 from lockstep.conformance.diagnosis import DeviationCause
 from lockstep.tla.state import State
-from lockstep.tla.values.kinds import TlaError
+from lockstep.tla.values.kinds import TlaError, Value
+from lockstep.tla.values.quantifier_bounds import KnownValue
 from lockstep.trace.trace_format import Event
 
 #: The events that must agree after a line for the line alone to be wrong.
 MIN_LATER = 5
 
-#: The steps of each action that are put before a line.
-MAX_STEPS = 200
+#: The steps of each action that are put before a line, and the strings of later events that are tried as arguments.
+MAX_STEPS, MAX_WORDS = 200, 4
 
 
 @dataclass(slots=True)
@@ -38,8 +40,6 @@ class LineSearch:
         """
         line, event = self.deviation.events[-1]
         state, later, last = self.deviation.states[-1], self.deviation.later, self.deviation.last
-        if len(later) < MIN_LATER:
-            return
         after = self.steps.plain(state, line, event)
         count = 0 if after is None else self.steps.count_accepted(after, later)
         is_wrong = self._confirms(count)
@@ -47,11 +47,13 @@ class LineSearch:
             yield cause_at(self.deviation, self.steps.check, "value", "", last, 1 + count)
         if self._confirms(count := self.steps.count_accepted(state, later)):
             twin = None if is_wrong else self._twin(event)  # an election, say, may well repeat a step
-            kind, what = ("event", "") if twin is None else ("repeated", f"line {twin}")
+            kind, what = ("event", "") if twin is None else ("repeated", f"line {twin[0]}")
             yield cause_at(self.deviation, self.steps.check, kind, what, last, 1 + count)
+        elif self._are_all(count) and (twin := self._twin(event)) is not None and _alike(twin[1], event):
+            yield cause_at(self.deviation, self.steps.check, "repeated", f"line {twin[0]}", last, 1 + count)
         for step, before in self._steps_before(state):
             count = self.steps.count_accepted(before, [(line, event), *later])
-            if self._confirms(count - 1):
+            if count > MIN_LATER or (count and self._are_all(count - 1)):
                 yield cause_at(self.deviation, self.steps.check, "step", step, last, count)
 
     def _confirms(self, count: int) -> bool:
@@ -60,22 +62,65 @@ class LineSearch:
         own = [event for _, event in self.deviation.later[: max(0, count)] if event.node == node]
         return count >= MIN_LATER and any(not differing or differing in event.shows for event in own)
 
-    def _twin(self, event: Event) -> int | None:
-        """Return the line of the node's event before, where it was the same step with the same parameters."""
+    def _are_all(self, count: int) -> bool:
+        """Return whether the trace has events after the deviation, and this is their number."""
+        return 0 < count == len(self.deviation.later) and self.deviation.has_all
+
+    def alone(self) -> DeviationCause | None:
+        """Return that the line alone is wrong, where all that follows agrees, though it may not show that."""
+        line, event = self.deviation.events[-1]
+        after = self.steps.plain(self.deviation.states[-1], line, event)
+        count = 0 if after is None else self.steps.count_accepted(after, self.deviation.later)
+        if not self._are_all(count):
+            return None
+        return cause_at(self.deviation, self.steps.check, "value", "", self.deviation.last, 1 + count)
+
+    def _twin(self, event: Event) -> tuple[int, Event] | None:
+        """Return the node's event before, with its line, where it was the same step with the same parameters."""
         before = [each for each in self.deviation.events[:-1] if each[1].node == event.node]
         if not before or (before[-1][1].action, before[-1][1].args) != (event.action, event.args):
             return None
-        return before[-1][0]
+        return before[-1]
 
     def _steps_before(self, state: State) -> Iterator[tuple[str, State]]:
         """Yield steps of every action, of each up to where its arguments have no list, and the states after them."""
-        spec = self.steps.check.spec
-        for action in spec.actions:
-            with suppress(TlaError):
-                for args in islice(spec.arguments(state, action), MAX_STEPS):
-                    if self.deadline.is_over():
-                        self.notes.append("the time was over before all steps that may be missing were tried")
-                        return
-                    shown = ", ".join(f"{name} = {short_value(value)}" for name, value in args.items())
-                    for after in spec.steps(state, action, args):
-                        yield f"{action}({shown})", after
+        spec, given = self.steps.check.spec, self._new_words()
+        for action, info in spec.actions.items():
+            for hints in ({}, *({name: KnownValue(name, word)} for word in given for name in info.params)):
+                with suppress(TlaError):
+                    for args in islice(spec.arguments(state, action, hints), MAX_STEPS):
+                        if self.deadline.is_over():
+                            self.notes.append("the time was over before all steps that may be missing were tried")
+                            return
+                        shown = ", ".join(f"{name} = {short_value(value)}" for name, value in args.items())
+                        for after in spec.steps(state, action, args):
+                            yield f"{action}({shown})", after
+
+    def _new_words(self) -> list[Value]:
+        """Return the first strings of the events from the deviation on that no event before it has.
+
+        A step that is missing may have one as an argument: it is from a set without a list, such as a client's values.
+        """
+        known = {word for _, event in self.deviation.events[:-1] for word in _words(event)}
+        events = [self.deviation.events[-1], *self.deviation.later]
+        new = dict.fromkeys(word for _, event in events for word in _words(event) if word not in known)
+        strings = self.steps.check.reading.words.strings
+        return [strings.get(word, word) for word in islice(new, MAX_WORDS)]
+
+
+def _alike(event: Event, other: Event) -> bool:
+    """Return whether two events show and sent the same."""
+    return (event.shows, event.sent) == (other.shows, other.sent)
+
+
+def _words(event: Event) -> Iterator[str]:
+    """Yield the strings that an event names, but for keys."""
+    pending: list[Any] = [event.sent, event.shows, event.args]
+    while pending:
+        match pending.pop():
+            case str(word):
+                yield word
+            case dict() as fields:
+                pending += reversed(fields.values())
+            case list() as elements:
+                pending += reversed(elements)

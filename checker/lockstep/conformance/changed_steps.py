@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lockstep.conformance.trace_check import TraceCheck
@@ -20,10 +20,28 @@ from lockstep.trace.trace_format import Event
 MAX_ALONE, MAX_AGAIN = 16, 4
 
 #: The kinds of expressions that are changed.
-KINDS = ("formula", "update", "number")
+KINDS = ("formula", "update", "updates", "use", "number")
 
 #: A formula that says whether a string is in a constant set.
 _SWITCH = re.compile(r'"(\w+)"\s*\\in\s*(\w+)')
+
+
+@dataclass(frozen=True, slots=True)
+class LaterSteps:
+    """The events of a trace that are steps of the spec from a state on.
+
+    Attributes:
+        states: that state, and the one after each event.
+        again: the places of those that are steps only with another outcome.
+    """
+
+    states: tuple[State, ...]
+    again: frozenset[int]
+
+    @property
+    def count(self) -> int:
+        """The number of events that are steps."""
+        return len(self.states) - 1
 
 
 class ChangedSteps:
@@ -47,11 +65,17 @@ class ChangedSteps:
 
         Without outcomes all expressions are seen, else those and the switches alone.
         """
+        every = range(len(self.probed.probed))
+        watched = {*self.switches, *(number for each in outcomes for number in _numbers(each))} if outcomes else every
+        return self._take(state, line, event, watched, *outcomes)
+
+    def _take(
+        self, state: State, line: int, event: Event, watched: Collection[int], *outcomes: OtherOutcome
+    ) -> State | None:
         if self.check.reading.is_observation(event):  # no step
             self._probes.begin(())
             return state
-        every = range(len(self.probed.probed))
-        self._probes.begin({*self.switches, *(each.number for each in outcomes)} if outcomes else every, *outcomes)
+        self._probes.begin(watched, *outcomes)
         try:
             return self.probed.step(state, event.action, self.check.reading.arguments(line, event))
         except (TlaError, RecursionError):
@@ -85,50 +109,77 @@ class ChangedSteps:
 
     def count_accepted(self, state: State, events: Iterable[tuple[int, Event]]) -> int:
         """Return how many events are steps of the spec from a state."""
-        return self.count_with(state, events, None)[0]
+        return self.later_with(state, events).count
 
-    def count_with(
-        self, state: State, events: Iterable[tuple[int, Event]], outcome: OtherOutcome | None
-    ) -> tuple[int, int]:
-        """Return how many events are steps of the spec from a state, and how many of them only with an outcome.
+    def later_with(self, state: State, events: Iterable[tuple[int, Event]], *outcomes: OtherOutcome) -> LaterSteps:
+        """Return the events that are steps of the spec from a state, or steps with some outcomes.
 
         A mistaken rule is mistaken each time: an outcome that explains later events, too, is more likely to be that of
         the rule.
         """
-        count = again = 0
-        for line, event in events:
+        states, again = [state], set()
+        for place, (line, event) in enumerate(events):
             try:
                 after = self.check.advance(state, line, event)
             except (TlaError, TraceError, RecursionError):
                 after = None
-            if after is None and outcome is not None:
-                after = self._again(state, line, event, outcome)
-                again += after is not None
+            if after is None and outcomes:
+                after = self._again(state, line, event, outcomes)
+                again |= {place} if after is not None else set()
             if after is None:
                 break
-            state, count = after, count + 1
+            state = after
+            states.append(state)
         self.check.result.findings.clear()
-        return count, again
+        return LaterSteps(tuple(states), frozenset(again))
 
-    def _again(self, state: State, line: int, event: Event, outcome: OtherOutcome) -> State | None:
-        """Take a later step with the same outcome, in whichever evaluation that agrees with the event."""
+    def evaluated(self, state: State, line: int, event: Event, numbers: Collection[int]) -> frozenset[int]:
+        """Return the expressions that a step evaluates, among some."""
+        self._take(state, line, event, numbers)
+        return frozenset(self.seen)
+
+    def _again(self, state: State, line: int, event: Event, outcomes: Sequence[OtherOutcome]) -> State | None:
+        """Take a later step with the same outcomes, in whichever evaluation that agrees with the event."""
         if self.check.reading.is_observation(event):
             return None
         for nth in range(MAX_AGAIN + 1):
-            after = self.take_as_seen(state, line, event, replace(outcome, nth=nth))
-            if after is not None or len(self.seen.get(outcome.number, ())) <= nth:
+            after = self.take_as_seen(state, line, event, *(replace(outcome, nth=nth) for outcome in outcomes))
+            if after is not None or all(len(self.seen.get(each.number, ())) <= nth for each in outcomes):
                 return after
         return None
 
+    def together(self, state: State, line: int, event: Event) -> Iterator[tuple[OtherOutcome, OtherOutcome]]:
+        """Yield pairs of formulas of a step that is not enabled: one, and one that is evaluated only with its opposite.
+
+        Such are the conditions of an action, if more than one is false.
+        """
+        every = range(len(self.probed.probed))
+        self._take(state, line, event, every)
+        usual = dict(self.seen)
+        for one in self.outcomes(usual, 0):
+            if self.probed.probed[one.number].kind != "formula" or one.nth:
+                continue
+            self._take(state, line, event, every, one)
+            new = {number: values for number, values in self.seen.items() if number not in usual}
+            for other in self.outcomes(new, 0):
+                if self.probed.probed[other.number].kind == "formula" and not other.nth:
+                    yield one, other
+
     def outcomes(self, seen: Mapping[int, Sequence[Value]], most: int) -> Iterator[OtherOutcome]:
-        """Yield other outcomes of what a step evaluated; numbers differ by `most` at most."""
+        """Yield other outcomes of what a step evaluated.
+
+        Numbers differ by `most` at most, or, if that is more than one, as a sum from a difference.
+        """
         for number, values in seen.items():
             probed = self.probed.probed[number]
             if probed.kind not in KINDS or number in self.switches or probed.text in self._switch_names:
                 continue
             numbers = [by * sign for by in range(1, most + 1) for sign in (1, -1)]
+            if probed.kind == "number" and probed.sides and most > 1:
+                numbers += [by for by in _opposite(seen.get(probed.sides[1], ())) if abs(by) > most]
             for by in numbers if probed.kind == "number" else (0,):
-                for nth in range(min(len(values), MAX_ALONE) + 1 if len(values) > 1 else 1):
+                each = len(values) > 1 and probed.kind != "updates"
+                for nth in range(min(len(values), MAX_ALONE) + 1 if each else 1):
                     yield OtherOutcome(number, by, nth)
 
     @cached_property
@@ -146,6 +197,17 @@ class ChangedSteps:
         """The names of the definitions that are such a formula."""
         places = {_end(self.probed.probed[number].loc) for number in self.switches}
         return frozenset(name for name, loc in self.probed.definitions.items() if _end(loc) in places)
+
+
+def _opposite(right: Sequence[Value]) -> tuple[int, ...]:
+    """Return how much a sum differs from a difference, and the other way round, given what was on the right."""
+    return (-2 * right[0], 2 * right[0]) if right and type(right[0]) is int else ()
+
+
+def _numbers(outcome: OtherOutcome) -> Iterator[int]:
+    """Yield the probes that must be watched for an outcome."""
+    yield outcome.number
+    yield from outcome.like.sides if outcome.like is not None else ()
 
 
 def _end(loc: Location) -> tuple[str, int, int]:

@@ -119,6 +119,7 @@ def cause_at(
     sides: tuple[str, ...] = (),
     evaluation: str = "",
     again: int = 0,
+    against: int = 0,
 ) -> DeviationCause:
     """Return a cause that matters at the event of a place; the other arguments are its attributes."""
     line, event = deviation.events[place]
@@ -138,6 +139,7 @@ def cause_at(
         sides=sides,
         evaluation=evaluation,
         again=again,
+        against=against,
         reference=check.interface.locate(event.action),
     )
 

@@ -10,21 +10,24 @@ class DeviationCause:
     """A change that lets a trace go on past the line at which it leaves the spec.
 
     Attributes:
-        kind: "flaws" (the named switches of the spec are set the other way), "formula", "number" or "update" (an
-            expression of the spec comes to something else in that step, and where it explains later ones, too; an
-            update is left out), "value" (the line shows or sends something else than the spec, and later lines agree),
-            "event" (the line is left out), "repeated" (the same, and it has the node's step before once more), "step"
-            (a step of the spec stands before the line, and the trace does not have it), or "rule" (no change was
-            found: this condition is false, or this update gives what differs).
+        kind: "flaws" (the named switches of the spec are set the other way), "formula", "number", "update", "updates"
+            or "use" (an expression of the spec comes to something else in that step, and where it explains later ones,
+            too; an update, all of one EXCEPT, or the use of an operator is left out), "value" (the line shows or sends
+            something else than the spec, and later lines agree), "event" (the line is left out), "repeated" (the same,
+            and it has the node's step before once more), "step" (a step of the spec stands before the line, and the
+            trace does not have it), or "rule" (no change was found: this condition is false, this update gives what
+            differs, or this action leaves it alone).
         what: the flaws, the expression's text, or the step.
         place: that of the expression, as MODULE.tla:LINE:COLUMN.
         came_to: what the expression came to, and `would_be`, of a number, what it would have to be.
         sides: what both sides of a comparison came to.
+        besides: another formula, after its place, that would have to come to the opposite, too.
         evaluation: which evaluation in the step it is of, where there are several, as "3 of 5" or "each of 5".
         again: the number of later steps in which the same outcome is needed again.
         line: the line of the event at which it matters.
         action: that event's action.
         node: its node.
+        against: the number of other steps in which it would show, were it always so, and does not.
         reference: the place of that action in the reference, if there is one.
         accepts: the number of events from the line on that the spec then allows; `whole`: these are all that there are;
             `at_least`: no more were looked at.
@@ -42,8 +45,10 @@ class DeviationCause:
     came_to: str = ""
     would_be: str = ""
     sides: tuple[str, ...] = ()
+    besides: str = ""
     evaluation: str = ""
     again: int = 0
+    against: int = 0
     reference: str = ""
 
 

@@ -5,6 +5,13 @@ from __future__ import annotations
 from lockstep.base.characters import counted, visible_line
 from lockstep.conformance.diagnosis import DeviationCause, Diagnosis
 
+#: What a rule of the spec says, where no change was found, by what it came to.
+_RULES = {
+    "FALSE": "what is false first is",
+    "unchanged": "what differs is left alone by",
+    "": "the spec's value comes from",
+}
+
 
 def diagnosis_lines(diagnosis: Diagnosis, line: int) -> list[str]:
     """Return the lines of a diagnosis; `line` is that of the event at which the trace leaves the spec."""
@@ -31,9 +38,10 @@ def cause_text(cause: DeviationCause, line: int) -> str:
     match cause.kind:
         case "flaws":
             return f"{what}: the spec with {'it' if ',' not in what else 'both'} allows {reach}"
-        case "formula" | "number" | "update":
+        case "formula" | "number" | "update" | "updates" | "use":
             too = f", and in {counted(cause.again, 'later step')} too," if cause.again else ","
-            return f"{cause.place}: {_changed(cause, what, _at(cause, line))}{too} the spec would allow {reach}"
+            changed = _changed(cause, what, _at(cause, line))
+            return f"{cause.place}: {changed}{too} the spec would allow {reach}{_against(cause)}"
         case "value":
             return f"the line alone: the spec allows {_after(cause)}, had this one shown and sent what the spec says"
         case "repeated":
@@ -41,7 +49,7 @@ def cause_text(cause: DeviationCause, line: int) -> str:
         case "event":
             return f"the line alone: without it the spec allows {_after(cause)}"
         case "rule":
-            says = "what is false first is" if cause.came_to else "the spec's value comes from"
+            says = _RULES[cause.came_to]
             return f"no single change lets the trace go on; {says} {cause.place}: {what}"
         case _:
             return f"a step before the line is missing: after {what} the spec allows {reach}"
@@ -61,15 +69,25 @@ def _all(cause: DeviationCause) -> str:
 
 def _changed(cause: DeviationCause, what: str, at: str) -> str:
     """Return what an expression came to, and what it would have to come to, without an end."""
-    if cause.kind == "update":
+    if cause.kind in ("update", "use"):
         return f"without {what}{at}"
-    if (every := _all(cause)) and cause.kind == "formula":
+    if cause.kind == "updates":
+        return f"without the updates of {what}{at}"
+    every = "" if cause.besides else _all(cause)
+    if every and cause.kind == "formula":
         return f"{what}{at}; were each of its {every} values the opposite"
     if every:
         return f"{what} is first {cause.came_to}{at}; were it {cause.would_be}, and the {every} values as much off"
     sides = f" ({' and '.join(map(visible_line, cause.sides))})" if cause.sides else ""
     other = cause.would_be or ("FALSE" if cause.came_to == "TRUE" else "TRUE")
-    return f"{what} is {cause.came_to}{sides}{at}; were it {other}"
+    besides = f", and {visible_line(cause.besides)} turned round as well" if cause.besides else ""
+    return f"{what} is {cause.came_to}{sides}{at}; were it {other}{besides}"
+
+
+def _against(cause: DeviationCause) -> str:
+    """Return how many other steps speak against a change of a rule."""
+    steps = counted(cause.against, "other step")
+    return f"; {steps} speak{'s' * (cause.against == 1)} against it" if cause.against else ""
 
 
 def _reach(cause: DeviationCause) -> str:

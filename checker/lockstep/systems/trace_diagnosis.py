@@ -18,6 +18,7 @@ from lockstep.conformance.changed_steps import ChangedSteps
 from lockstep.conformance.deviation import cause_at, find_deviation
 from lockstep.conformance.diagnosis import DeviationCause, Diagnosis
 from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.stated_rule import stated_rule
 from lockstep.conformance.trace_check import Events, TraceCheck
 from lockstep.systems.mapped_spec import MappedSpec
 from lockstep.systems.own_traces import load_own_spec
@@ -116,10 +117,10 @@ def _diagnosis(
     past = deviation.past(check)
     known = [] if with_flaws is None else _flaws(search, flaws, with_flaws)
     causes = [*known, *search.decisions(past), *lines.causes()]
-    if not causes and (rule := search.rule()) is not None:
-        causes.append(rule)
+    if not causes and (other := lines.alone() or stated_rule(deviation, steps)) is not None:
+        causes.append(other)
     before = tuple(deviation.events[place][0] for place in past)
-    return Diagnosis(_first(causes), before, len(deviation.events), (*search.notes, *lines.notes))
+    return Diagnosis(_first(causes, common), before, len(deviation.events), (*search.notes, *lines.notes))
 
 
 def _flaws(search: CauseSearch, flaws: Mapping[str, Choice], with_flaws: _WithFlaws) -> list[DeviationCause]:
@@ -134,19 +135,39 @@ def _flaws(search: CauseSearch, flaws: Mapping[str, Choice], with_flaws: _WithFl
     return found
 
 
-#: The kinds of causes, the likeliest first where several explain as much.
-_ORDER = ("flaws", "repeated", "formula", "update", "value", "step", "event", "number", "rule")
+#: The likelier a kind of cause is where several explain as much, the lower.
+_RANKS = {
+    "flaws": 0,
+    "repeated": 1,
+    "formula": 2,
+    "update": 3,
+    "use": 3,
+    "updates": 4,
+    "value": 5,
+    "step": 6,
+    "event": 7,
+    "number": 8,
+    "rule": 9,
+}
 
 
-def _first(causes: list[DeviationCause]) -> tuple[DeviationCause, ...]:
-    """Return the likeliest causes: the flaws that explain most, and of each other kind one that explains as much."""
+def _first(causes: list[DeviationCause], common: frozenset[str]) -> tuple[DeviationCause, ...]:
+    """Return the likeliest causes: the flaws that explain most, and of each other rank one that explains as much.
+
+    An expression comes last which other steps speak against, or that is in a module which many specs share; so does a
+    number. Within a rank they have the order in which they are given.
+    """
     flaws = _explaining_most([cause for cause in causes if cause.kind == "flaws"], 0)
     least = max((cause.accepts for cause in flaws), default=0)
-    others = _explaining_most([cause for cause in causes if cause.kind != "flaws"], least)
-    kinds: dict[str, DeviationCause] = {}
-    for cause in sorted(others, key=lambda cause: _ORDER.index(cause.kind)):
-        kinds.setdefault(cause.kind, cause)
-    return (*flaws, *kinds.values())[:MAX_CAUSES]
+    ranked: dict[int, DeviationCause] = {}
+    for cause in _explaining_most([cause for cause in causes if cause.kind != "flaws"], least):
+        ranked.setdefault(_RANKS[cause.kind], cause)
+
+    def rank(cause: DeviationCause) -> tuple[bool, int]:
+        is_common = cause.place.partition(".tla")[0] in common
+        return bool(cause.against) or is_common or cause.kind == "number", _RANKS[cause.kind]
+
+    return (*flaws, *sorted(ranked.values(), key=rank))[:MAX_CAUSES]
 
 
 def _explaining_most(causes: list[DeviationCause], least: int) -> list[DeviationCause]:

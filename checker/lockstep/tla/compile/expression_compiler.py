@@ -113,7 +113,9 @@ class ExpressionCompiler(ExpressionWriter):
         if self.probes is None:
             return self._own_expr(expr, scope, block)
         self.probes.enter(expr)
-        return self.probes.around(expr, scope, self._own_expr(expr, scope, block))
+        code = self.probes.around(expr, scope, self._own_expr(expr, scope, block))
+        given = [self._own_expr(arg, scope, block) for arg in self.probes.left_by(expr, scope)]
+        return self.probes.around_use(expr.loc, code, given) if given else code
 
     def _own_expr(self, expr: Expr, scope: Context, block: Block) -> str:
         """Compile an expression itself, without a probe around it."""

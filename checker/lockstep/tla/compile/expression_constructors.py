@@ -94,7 +94,7 @@ def except_(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Bloc
         at = scope.names.fresh("at")
         update = writer.delayed(value, replace(scope, at=(*scope.at, at)), block, at, write=write)
         if writer.probes is not None:
-            update = writer.probes.around_update(pair.loc, update)
+            update = writer.probes.around_update(pair.loc, update, expr.loc if len(expr.args) > 2 else None)
         code = f"_except({code}, ({keys}), {update})"
     return code
 

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from lockstep.tla.compile.compile_error import CompileError
-from lockstep.tla.compile.expression_probes import FORMULA, ProbeTable
+from lockstep.tla.compile.expression_probes import FORMULA, NUMBER, OPERAND, ProbeTable
 from lockstep.tla.compile.expression_writer import GeneratedFunction
 from lockstep.tla.compile.generated_module import GeneratedModule, place_of, source_text
 from lockstep.tla.compile.named_formulas import init_and_next
@@ -118,14 +118,18 @@ def _probes(module: GeneratedModule) -> Iterator[str]:
     if probes is not None:
         yield f"PROBES = {pprint.pformat([*_probed(module, probes)], width=110, sort_dicts=False)}"
         yield "_probes = _Probes()"
-        yield "_probe, _probe_operand, _probe_update = _probes.value, _probes.operand, _probes.update\n"
+        yield "_probe, _probe_operand, _probe_update = _probes.value, _probes.operand, _probes.update"
+        yield "_probe_use = _probes.use\n"
 
 
 def _probed(module: GeneratedModule, probes: ProbeTable) -> Iterator[tuple[Place, str, str, tuple[int, ...]]]:
     """Yield the place, the kind, the text and the sides of each expression with a probe, by its number."""
-    at: dict[Location, int] = {loc: number for (loc, _), number in probes.numbers.items()}
+    noted = (FORMULA, NUMBER, OPERAND)
+    at: dict[Location, int] = {loc: number for (loc, kind), number in probes.numbers.items() if kind in noted}
     for loc, kind in probes.numbers:
-        sides = tuple(at[side] for side in probes.operands.get(loc, ()) if side in at) if kind == FORMULA else ()
+        sides = (
+            tuple(at[side] for side in probes.operands.get(loc, ()) if side in at) if kind in (FORMULA, NUMBER) else ()
+        )
         yield place_of(loc), kind, source_text(module, loc), sides
 
 

@@ -1,8 +1,9 @@
 """Probes of a compiled spec: what its expressions come to in a step, and another outcome in their place.
 
 A probe stands around an expression: a formula, whose other outcome is the opposite; a number, whose others are one more
-and one less; an update of EXCEPT, whose other outcome is that it is left out; or a side of a comparison, which is only
-noted. Probes are only in specs that were loaded for them, and do nothing but during a step.
+and one less; an update of EXCEPT, all updates of one EXCEPT, or the use of an operator that changes a record, whose
+other outcome is that they are left out; or a side of a comparison, which is only noted. Probes are only in specs that
+were loaded for them, and do nothing but during a step.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lockstep.tla.syntax.tree import Location
-from lockstep.tla.values.kinds import Value
+from lockstep.tla.values.kinds import Fcn, Value
 
-__all__ = ["OtherOutcome", "ProbedExpression", "Probes"]
+__all__ = ["LikeEvaluation", "OtherOutcome", "ProbedExpression", "Probes", "order_of"]
 
 #: The evaluations of one expression in one step whose values are kept; later ones are counted.
 MAX_EVALUATIONS = 64
@@ -26,9 +27,9 @@ class ProbedExpression:
 
     Attributes:
         loc: its place.
-        kind: "formula", "number", "update" or "operand".
+        kind: "formula", "number", "update", "updates", "use" or "operand".
         text: its text.
-        sides: the numbers of the probes of both sides, if it is a comparison.
+        sides: the numbers of the probes of both sides, if it is a comparison, a sum or a difference.
     """
 
     loc: Location
@@ -38,18 +39,35 @@ class ProbedExpression:
 
 
 @dataclass(frozen=True, slots=True)
+class LikeEvaluation:
+    """The evaluations of a formula that are like another one.
+
+    Attributes:
+        value: what it came to.
+        sides: the numbers of the probes of both sides, if it compares numbers.
+        order: how the left one compared with the right one there: -1, 0 or 1; None where they are no numbers.
+    """
+
+    value: Value
+    sides: tuple[int, ...] = ()
+    order: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class OtherOutcome:
     """Another outcome of an expression.
 
     Attributes:
         number: that of its probe.
-        by: how much a number differs; 0 for the opposite of a formula, or for an update that is left out.
+        by: how much a number differs; 0 for the opposite of a formula, or for what is left out.
         nth: which of its evaluations in a step has that outcome, from 1; 0 for all of them.
+        like: which of its evaluations have it, wherever they are; None for all of them.
     """
 
     number: int
     by: int = 0
     nth: int = 0
+    like: LikeEvaluation | None = None
 
 
 class Probes:
@@ -78,7 +96,7 @@ class Probes:
         if number not in self._watched:
             return value
         other = self._evaluated(number, value)
-        if other is None:
+        if other is None or (other.like is not None and not self._is_like(value, other.like)):
             return value
         return not value if isinstance(value, bool) else value + other.by
 
@@ -88,16 +106,32 @@ class Probes:
             self._evaluated(number, value)
         return value
 
-    def update(self, number: int, of: Callable[[Any], Value]) -> Callable[[Any], Value]:
-        """Return an update of EXCEPT with what it gives noted; left out, it gives what was there."""
-        if number not in self._watched:
+    def update(self, number: int, of: Callable[[Any], Value], whole: int | None = None) -> Callable[[Any], Value]:
+        """Return an update of EXCEPT with what it gives noted; left out, it gives what was there.
+
+        Arguments: `whole`, the number of all updates of this EXCEPT together, where there are several.
+        """
+        if number not in self._watched and whole not in self._watched:
             return of
 
         def updated(at: Any) -> Value:
             value = of(at)
-            return value if self._evaluated(number, value) is None else at
+            others = [self._evaluated(each, value) for each in (number, whole) if each is not None]
+            return at if any(others) else value
 
         return updated
+
+    def use(self, number: int, value: Value, given: Callable[[], tuple[Any, ...]]) -> Value:
+        """Note what an operator gave, if it is a record; left out, it gives its first argument with the same fields."""
+        if number not in self._watched or type(value) is not Fcn or self._evaluated(number, value) is None:
+            return value
+        return next((each for each in given() if type(each) is Fcn and each.d.keys() == value.d.keys()), value)
+
+    def _is_like(self, value: Value, like: LikeEvaluation) -> bool:
+        """Return whether a formula that came to a value, its sides just noted, is like another evaluation of it."""
+        if value != like.value:
+            return False
+        return not like.sides or order_of(*(self.seen[side][-1] for side in like.sides)) == like.order
 
     def _evaluated(self, number: int, value: Value) -> OtherOutcome | None:
         """Note an evaluation; return the other outcome that this one has, if any."""
@@ -107,3 +141,10 @@ class Probes:
             noted.append(value)
         other = self._others.get(number)
         return other if other is not None and other.nth in (0, nth) else None
+
+
+def order_of(left: Value, right: Value) -> int | None:
+    """Return how two numbers compare: -1, 0 or 1; None where they are none."""
+    if type(left) is not int or type(right) is not int:
+        return None
+    return (left > right) - (left < right)
