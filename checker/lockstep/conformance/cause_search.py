@@ -150,7 +150,8 @@ class CauseSearch:
         The likeliest comes first: with it the spec allows most of the trace; it may be mistaken wherever it is
         evaluated, as no step speaks against that; a condition is likelier than an update, and that than a number; what
         is evaluated first likelier than what depends on it. An earlier step is looked at, too, where other steps speak
-        against each of those found; and steps outside the past, where there are none.
+        against each of those found; and steps outside the past, where there are none. Only those that
+        allow most are held against other steps: nothing speaks against one that allows less.
         """
         known, found = list(past), list[DeviationCause]()
         for place in likely_places(self.deviation, self.steps.check, known):
