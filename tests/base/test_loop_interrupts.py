@@ -154,9 +154,8 @@ def test_an_interrupt_that_python_ignores_is_sent_again() -> None:
     watching = weakref.ref(watched, callback)
     with pytest.raises(Interrupted, match="interrupted by SIGTERM"):
         del watched
-        calls.append("goes on")
         time.sleep(5)
-    assert (calls, watching()) == (["ignored", "goes on"], None)
+    assert (calls, watching()) == (["ignored"], None)
 
 
 def test_python_still_reports_other_exceptions_that_it_ignores(capfd: pytest.CaptureFixture[str]) -> None:
