@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from lockstep.jobs.play.play_game import play_trace
+from lockstep.jobs.play.play_session import Visit
+from lockstep.jobs.play.watched_expressions import SlowExpressionError, WatchedExpressions
 from tests.support.places import ROOT
 from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
 from tests.support.programs.played_pages import opened, served, stands_at
@@ -273,3 +276,113 @@ def test_an_expression_is_watched_in_each_state_and_a_mistake_is_shown_as_text(b
         assert tab.evaluate("window.hacked") is None
         tab.locator("#watched button").last.click()
         assert cells.count() == 1
+
+
+class Requests:
+    """The requests of a page that are held back: those of some types, until they are released."""
+
+    def __init__(self, tab: Page, *types: str) -> None:
+        self.held: list[Route] = []
+        self._tab, self._types = tab, types
+        tab.route("**/ask", self._handle)
+
+    def _handle(self, route: Route) -> None:
+        if route.request.post_data_json["type"] in self._types:
+            self.held.append(route)
+        else:
+            route.continue_()
+
+    def types(self) -> list[str]:
+        return sorted(route.request.post_data_json["type"] for route in self.held)
+
+    def wait(self, *types: str) -> None:
+        """Wait until these are held, and no others."""
+        deadline = time.monotonic() + 60
+        while self.types() != sorted(types) and time.monotonic() < deadline:
+            self._tab.wait_for_timeout(20)
+        assert self.types() == sorted(types)
+
+    def release(self) -> None:
+        self._types = ()
+        held, self.held = self.held, []
+        for route in held:
+            route.continue_()
+
+
+def length_of_queue(_: object, text: str, visit: Visit, again: bool = False) -> str:
+    """The value of any expression, without Java; `slow` takes too long in each state until it is asked for again."""
+    if text == "slow" and not again:
+        raise SlowExpressionError("it took too long")
+    return f"{text} {len(list(visit.state['queue']))}"
+
+
+def watch(tab: Page, text: str) -> None:
+    tab.keyboard.press("e")
+    tab.keyboard.type(text)
+    tab.keyboard.press("Enter")
+    tab.locator("#watch").blur()
+
+
+CELLS = "#watched td:nth-child(2)"
+
+
+def test_what_is_watched_and_searched_is_shown_though_one_has_gone_back_and_forth(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(WatchedExpressions, "value", length_of_queue)
+    with opened(browser, lock_service()) as (tab, _):
+        tab.click('#offers [data-offer][aria-label^="Lock"]')
+        stands_at(tab, 1)
+        requests = Requests(tab, "watch", "find", "list")
+        watch(tab, "queued")
+        tab.fill("#wanted", "Lock")
+        tab.locator("#wanted").blur()
+        requests.wait("watch", "find")
+        tab.keyboard.press("ArrowLeft")
+        stands_at(tab, 0)
+        tab.keyboard.press("ArrowRight")
+        stands_at(tab, 1)
+        requests.wait("watch", "find", "list")
+        requests.release()
+        expect(tab.locator(CELLS)).to_have_text(["queued 1"])
+        expect(tab.locator("#found li").first).to_be_visible()
+
+
+def test_a_step_is_taken_while_a_value_is_awaited_and_only_one_is_asked_for_at_a_time(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(WatchedExpressions, "value", length_of_queue)
+    with opened(browser, lock_service()) as (tab, _):
+        requests = Requests(tab, "watch")
+        watch(tab, "one")
+        watch(tab, "slow")
+        for number in (1, 2):
+            tab.click('#offers [data-offer][aria-label^="Lock"] >> nth=0')
+            stands_at(tab, number)
+        requests.wait("watch")
+        requests.release()
+        expect(tab.locator(CELLS)).to_have_text(["one 2", "it took too long"])
+        tab.click("text=evaluate here")
+        expect(tab.locator(CELLS)).to_have_text(["one 2", "slow 2"])
+        assert tab.locator("text=evaluate here").count() == 0
+        tab.locator("#watch").blur()
+        tab.keyboard.press("u")
+        stands_at(tab, 1)
+        expect(tab.locator(CELLS)).to_have_text(["one 1", "it took too long"])
+
+
+def test_a_value_that_the_server_does_not_answer_is_not_awaited_for_ever(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(WatchedExpressions, "value", length_of_queue)
+    with served(lock_service()) as server:
+        tab = browser.new_page()
+        tab.goto(server.url)
+        stands_at(tab, 0)
+        tab.route("**/ask", lambda route: route.abort())
+        watch(tab, "one")
+        expect(tab.locator(CELLS)).to_have_text(["not evaluated"])
+        tab.unroute("**/ask")
+        watch(tab, "two")
+        expect(tab.locator(CELLS)).to_have_text(["one 0", "two 0"])
+        tab.close()

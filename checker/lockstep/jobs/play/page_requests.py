@@ -16,9 +16,9 @@ from lockstep.jobs.play.path_links import follow_link
 from lockstep.jobs.play.play_game import Game
 from lockstep.jobs.play.play_page import explanation_tree, page_tree
 from lockstep.jobs.play.play_scenario import scenario_lines
-from lockstep.jobs.play.play_session import Session, StepRefusedError
+from lockstep.jobs.play.play_session import Session, StepRefusedError, Visit
 from lockstep.jobs.play.play_trace import save_trace
-from lockstep.jobs.play.watched_expressions import MAX_WATCHED, WatchedExpressions
+from lockstep.jobs.play.watched_expressions import MAX_WATCHED, SlowExpressionError, WatchedExpressions
 from lockstep.jobs.play.written_values import written_values
 from lockstep.report.page.page_content import Tree
 from lockstep.tla.values.kinds import Value
@@ -115,10 +115,11 @@ class FollowLink(msgspec.Struct, tag="replay", forbid_unknown_fields=True, froze
 
 
 class WatchExpressions(msgspec.Struct, tag="watch", forbid_unknown_fields=True, frozen=True):
-    """Evaluate expressions in a state."""
+    """Evaluate expressions in a state; `again`, also those that took too long in another."""
 
     at: _Place
     texts: Annotated[list[Annotated[str, msgspec.Meta(max_length=500)]], msgspec.Meta(max_length=MAX_WATCHED)]
+    again: bool = False
 
 
 _TAKEN = TakeOffer | TakeStep | StartOver | FollowLink
@@ -126,13 +127,13 @@ _REQUESTS = _TAKEN | ShowPath | ListSteps | ExplainAction | FindDisabled | Watch
 
 
 class RequestHandler:
-    """Handles the requests of a page, one at a time."""
+    """Handles the requests of a page, one at a time; but expressions are evaluated beside the others."""
 
     def __init__(self, game: Game, at: int = 0) -> None:
         """Play a game; `at` is the state that the page shows first."""
         self._game, self._at = game, at
         self._turn = threading.Lock()
-        self._watched = WatchedExpressions(game)
+        self._watched = WatchedExpressions(game.source)
         self._by_type: dict[type, Callable[[Any], Tree]] = {
             ShowPath: lambda request: self._show(request.at),
             ListSteps: lambda request: panel(game, request.at, request.since),
@@ -142,7 +143,6 @@ class RequestHandler:
             StartOver: lambda request: self._show(self._session.begin(request.initial).number),
             SavePath: self._save,
             FindDisabled: self._find,
-            WatchExpressions: self._watch,
             FollowLink: lambda request: self._show(follow_link(game, request.link).number),
         }
 
@@ -169,6 +169,8 @@ class RequestHandler:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise BadRequestError(f"this is no JSON: {error}") from error
         try:
+            if isinstance(request, WatchExpressions):
+                return self._watch(request)
             with self._turn:
                 return self._by_type[type(request)](request)
         except StepRefusedError as error:
@@ -203,14 +205,18 @@ class RequestHandler:
         return written_values(self._session.spec, action, args)
 
     def _watch(self, request: WatchExpressions) -> Tree:
-        self._session.visit(request.at)
-        return {"at": request.at, "values": [self._watched_value(text, request.at) for text in request.texts]}
+        with self._turn:
+            visit = self._session.visit(request.at)
+        values = [self._watched_value(text, visit, request.again) for text in request.texts]
+        return {"at": request.at, "values": values}
 
-    def _watched_value(self, text: str, at: int) -> Tree:
+    def _watched_value(self, text: str, visit: Visit, again: bool) -> Tree:
         try:
-            return {"text": text, "value": visible(self._watched.value(text, at)), "error": ""}
+            value = visible(self._watched.value(text, visit, again))
         except BadInputError as error:
-            return {"text": text, "value": "", "error": visible(str(error))}
+            slow = isinstance(error, SlowExpressionError)
+            return {"text": text, "value": "", "error": visible(str(error)), "slow": slow}
+        return {"text": text, "value": value, "error": "", "slow": False}
 
     def _find(self, request: FindDisabled) -> Tree:
         message = None

@@ -1,7 +1,7 @@
 """TLA+ expressions over the variables of a spec that a player writes, evaluated in the states that are shown.
 
 An expression is compiled as the spec is, as the one definition of a module that extends it, and evaluated by a process
-that is ended where that takes too long.
+that is ended where that takes too long. None of this needs the session, which is played on meanwhile.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 import signal
 import tempfile
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lockstep.base.errors import BadInputError, EnvironmentFailedError, GaveUpError
-from lockstep.jobs.play.play_game import Game, SpecSource
+from lockstep.jobs.play.play_game import SpecSource
+from lockstep.jobs.play.play_session import Visit
 from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
@@ -25,10 +27,13 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
 
-__all__ = ["MAX_WATCHED", "WatchedExpressions"]
+__all__ = ["MAX_WATCHED", "SlowExpressionError", "WatchedExpressions"]
 
 #: Limits for the expressions that are watched at a time, the seconds of an evaluation, and the length of a value.
 MAX_WATCHED, MAX_SECONDS, MAX_VALUE = 8, 5, 1_000
+
+#: Seconds that the process may take to start, and to compile what it is given.
+MAX_START_SECONDS = 60
 
 _MODULE, _NAME = "WatchedExpression", "WatchedValue"
 
@@ -42,32 +47,50 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LINE = 4
 
 
+class SlowExpressionError(BadInputError):
+    """The evaluation of an expression takes too long, or took too long in another state."""
+
+
 class WatchedExpressions:
     """The expressions of a session, each compiled once."""
 
-    def __init__(self, game: Game) -> None:
-        """Watch the states of a game."""
-        self._game = game
+    def __init__(self, source: SpecSource | None) -> None:
+        """Watch the states of a spec; without its files, none."""
+        self._source = source
+        self._turn = threading.Lock()
         self._specs: dict[str, Spec] = {}
+        self._slow: dict[str, int] = {}
         self._evaluator = _Evaluator()
 
-    def value(self, text: str, at: int) -> str:
-        """Return the value of an expression in a state, as TLA+ writes it.
+    def value(self, text: str, visit: Visit, again: bool = False) -> str:
+        """Return the value of an expression in a state, as TLA+ writes it; one at a time, whoever asks.
 
-        Raises BadInputError where it is no expression of the spec, has no value, or takes too long; NoSuchStateError.
+        Arguments: `again`, whether one that took too long in some state is evaluated nevertheless.
+        Raises BadInputError where it is no expression of the spec, or has no value; SlowExpressionError.
         """
-        state = self._game.session.visit(at).state
-        spec = self._compiled(text)
-        return self._evaluator.value(text, spec, dict(state.as_dict()))
+        with self._turn:
+            if text in self._slow and not again:
+                where = f"in state {self._slow[text]}"
+                raise SlowExpressionError(f"not evaluated: it took longer than {MAX_SECONDS} seconds {where}")
+            spec = self._compiled(text)
+            try:
+                value = self._evaluator.value(text, spec, dict(visit.state.as_dict()))
+            except SlowExpressionError:
+                self._slow[text] = visit.number
+                raise
+            self._slow.pop(text, None)
+            return value
 
     def _compiled(self, text: str) -> Spec:
         if text not in self._specs:
-            if self._game.source is None:
+            if self._source is None:
                 elsewhere = "`lockstep play` without --static watches them"
                 raise BadInputError(f"expressions cannot be watched here: Java must parse them; {elsewhere}")
             while len(self._specs) >= MAX_WATCHED:
-                self._specs.pop(next(iter(self._specs)))
-            self._specs[text] = _compiled(text, self._game.source)
+                oldest = next(iter(self._specs))
+                del self._specs[oldest]
+                self._slow.pop(oldest, None)
+            self._specs[text] = _compiled(text, self._source)
         return self._specs[text]
 
 
@@ -119,13 +142,14 @@ class _Evaluator:
 
     def value(self, text: str, spec: Spec, values: Mapping[str, Value]) -> str:
         connection = self._started()
-        is_known = self._known.get(text) is spec
         try:
-            connection.send((text, None if is_known else spec, values))
+            connection.send((text, None if self._known.get(text) is spec else spec, values))
             self._known[text] = spec
-            if not connection.poll(MAX_SECONDS if is_known else 4 * MAX_SECONDS):
-                self._end()
-                raise BadInputError(f"its evaluation takes longer than {MAX_SECONDS} seconds")
+            if not self._replies(connection, MAX_START_SECONDS):
+                raise BadInputError(f"the process that evaluates it has not started within {MAX_START_SECONDS} seconds")
+            connection.recv()
+            if not self._replies(connection, MAX_SECONDS):
+                raise SlowExpressionError(f"its evaluation takes longer than {MAX_SECONDS} seconds")
             found, said = connection.recv()
         except (EOFError, OSError) as error:
             self._end()
@@ -134,6 +158,13 @@ class _Evaluator:
             raise BadInputError(said)
         value: str = said
         return value
+
+    def _replies(self, connection: Connection, seconds: int) -> bool:
+        """Return whether the process replies in time; it is ended if not."""
+        if connection.poll(seconds):
+            return True
+        self._end()
+        return False
 
     def _started(self) -> Connection:
         from multiprocessing import get_context  # a browser's Python has no processes, and watches nothing
@@ -163,6 +194,7 @@ def _evaluate(connection: Connection) -> None:
             text, spec, values = connection.recv()
             if spec is not None:
                 specs[text] = spec
+            connection.send(None)  # it begins: what took longer before is no part of the evaluation
             connection.send(_valued(specs[text], values))
 
 

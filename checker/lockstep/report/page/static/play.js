@@ -10,7 +10,8 @@
   let isLoading = false;  // what is shown is that which the server has just answered with
   let asked = 0;          // the number of the last request: an answer to an earlier one comes too late
 
-  // A search and what is watched are asked beside the rest: they make no other answer late.
+  // A search and what is watched are asked beside the rest: they make no other answer late, and their own come too late
+  // only where another state has its steps shown by then.
   async function ask(request) {
     const isAside = request.type === "find" || request.type === "watch";
     if (!isAside) asked += 1;
@@ -21,7 +22,7 @@
     } catch {
       answer = { ok: false, tree: { error: "lockstep play does not answer: was it stopped?", lines: [] } };
     }
-    if (mine !== asked) return null;
+    if (isAside ? request.at !== play.at : mine !== asked) return null;
     if (!isAside || !answer.ok) notify(answer.ok ? "" : [answer.tree.error, ...answer.tree.lines].join("\n"));
     return answer.ok ? answer.tree : null;
   }
@@ -336,10 +337,11 @@
   // ---- Watching -------------------------------------------------------------------------------------
 
   const watched = [];
+  let isEvaluating = false;
 
   function showWatched() {
     at("watched").replaceChildren(...watched.map((text) => {
-      const row = make("tr"), head = make("th", text), cell = make("td", "…"), end = make("td");
+      const row = make("tr"), head = make("th", text), cell = make("td", "…", "awaited"), end = make("td");
       head.scope = "row";
       const remove = button("remove", () => { watched.splice(watched.indexOf(text), 1); showWatched(); at("watch").focus(); });
       remove.setAttribute("aria-label", `Remove ${text}`);
@@ -350,16 +352,36 @@
     evaluate();
   }
 
+  // One value is asked for at a time: a slow one keeps neither the server nor a connection of the browser busy more than once.
   async function evaluate() {
-    if (!watched.length) return;
-    const answer = await ask({ type: "watch", at: play.at, texts: watched });
-    if (!answer) return;
-    for (const row of at("watched").children) {
-      const found = answer.values.find((each) => each.text === row.firstChild.textContent);
-      if (!found) continue;
-      row.children[1].textContent = found.error || found.value;
-      row.children[1].className = found.error ? "bad" : "";
-    }
+    if (isEvaluating) return;
+    isEvaluating = true;
+    for (let cell; (cell = at("watched").querySelector(".awaited"));) await fill(cell);
+    isEvaluating = false;
+  }
+
+  async function fill(cell) {
+    const row = cell.parentNode, again = "again" in row.dataset;
+    const answer = await ask({ type: "watch", at: play.at, texts: [row.firstChild.textContent], again });
+    if (!cell.isConnected) return;  // another row, made since, has its place
+    const { value, error, slow } = answer?.values[0] ?? { error: "not evaluated" };
+    cell.textContent = error || value;
+    cell.className = error ? "bad" : "";
+    if (slow) row.lastChild.prepend(retry(row, cell));
+  }
+
+  // What took too long in one state may not in another, but is evaluated there only if that is wanted.
+  function retry(row, cell) {
+    const made = button("evaluate here", () => {
+      made.remove();
+      row.dataset.again = "";
+      cell.textContent = "…";
+      cell.className = "awaited";
+      at("watch").focus();
+      evaluate();
+    });
+    made.setAttribute("aria-label", `Evaluate ${row.firstChild.textContent} here`);
+    return made;
   }
 
   function watch() {
