@@ -242,6 +242,20 @@ def test_a_page_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
             again.refuse_taken([name])
 
 
+def test_a_file_that_is_not_listed_is_not_overwritten_either(tmp_path: Path) -> None:
+    """It is a user's own, a link that leads nowhere, or a page of an addition that was interrupted."""
+    folder = tmp_path / "out"
+    PlayFolder(folder, no_pyodide()).add([Page("a.html", "A", text="A")])
+    (folder / "mine.html").write_text("mine", encoding="utf-8")
+    (folder / "link.html").symlink_to("nowhere")
+    for name in ("mine", "link"):
+        with pytest.raises(FolderError, match=rf"{name}\.html: it is there already, and is not overwritten"):
+            PlayFolder(folder, no_pyodide()).refuse_taken(["b", name])
+    (folder / "a.html").unlink()
+    with pytest.raises(FolderError, match=r"a\.html: it is there already"):
+        PlayFolder(folder, no_pyodide()).refuse_taken(["a"])
+
+
 def test_a_folder_of_other_files_or_of_another_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(FolderError, match="is not empty, and is no folder that lockstep has written pages into"):
@@ -257,10 +271,13 @@ def test_a_folder_of_other_files_or_of_another_version_is_refused(tmp_path: Path
         PlayFolder(tmp_path / "out", no_pyodide())
 
 
-def test_an_interrupted_writing_leaves_the_folder_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
 
+
+def test_an_interruption_before_a_page_has_its_place_leaves_the_folder_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "out"
     with monkeypatch.context() as patched:
         patched.setattr(write_folder, "_notice", interrupted)
@@ -278,6 +295,30 @@ def test_an_interrupted_writing_leaves_the_folder_as_it_was(tmp_path: Path, monk
             PlayFolder(folder, no_pyodide()).add([Page("b.html", "B", text="B")])
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
     PlayFolder(folder, no_pyodide()).add([Page("b.html", "B", text="B")])
+    assert "b.html" in (folder / "index.html").read_text(encoding="utf-8")
+
+
+def test_an_interruption_between_two_places_leaves_a_page_that_is_refused_until_it_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "out"
+    PlayFolder(folder, no_pyodide()).add([Page("a.html", "A", text="A")])
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    replace = Path.replace
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            Path, "replace", lambda path, to: interrupted() if to.name == "index.html" else replace(path, to)
+        )
+        with pytest.raises(KeyboardInterrupt):
+            PlayFolder(folder, no_pyodide()).add([Page("b.html", "B", text="B")])
+    after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert after == {**before, folder / "b.html": b"B"}
+    with pytest.raises(FolderError, match=r"b\.html: it is there already"):
+        PlayFolder(folder, no_pyodide()).refuse_taken(["b"])
+    (folder / "b.html").unlink()
+    again = PlayFolder(folder, no_pyodide())
+    again.refuse_taken(["b"])
+    again.add([Page("b.html", "B", text="B")])
     assert "b.html" in (folder / "index.html").read_text(encoding="utf-8")
 
 

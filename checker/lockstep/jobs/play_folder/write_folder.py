@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -122,15 +123,18 @@ class PlayFolder:
         return listed.pages
 
     def refuse_taken(self, names: Sequence[str]) -> None:
-        """Raise FolderError where the folder has a page of one of these names."""
-        known = {page.file for page in self._pages}
+        """Raise FolderError where the folder has a page of one of these names, or any other file there."""
+        taken = {_INDEX, *(page.file for page in self._pages)}
         for name in names:
-            if f"{name}.html" in known or f"{name}.html" == _INDEX:
-                raise FolderError(f"{self.path / name}.html: it is there already, and is not overwritten")
+            file = self.path / f"{name}.html"
+            if file.name in taken or os.path.lexists(file):
+                raise FolderError(f"{file}: it is there already, and is not overwritten")
 
     def add(self, pages: Sequence[Page]) -> None:
-        """Write pages, and list them; an interruption leaves the folder as it was.
+        """Write pages, and list them.
 
+        An interruption leaves no part of a new folder. In one that is there it leaves each file whole, but may leave
+        pages that are not listed: refuse_taken refuses their names until they are removed.
         Raises OSError where a file cannot be written.
         """
         listed = (*self._pages, *(msgspec.structs.replace(page, text="") for page in pages))
