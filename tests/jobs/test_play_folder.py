@@ -326,7 +326,9 @@ def test_an_interruption_between_two_places_leaves_a_page_that_is_refused_until_
 
 
 def test_a_missing_file_of_pyodide_is_named_with_what_fetches_it(tmp_path: Path) -> None:
-    with pytest.raises(MissingPyodideError, match=r"pyodide\.mjs is missing, .*`make pyodide`, or `python -m lockstep"):
+    with pytest.raises(
+        MissingPyodideError, match=r"pyodide\.mjs is missing: .*`make pyodide` or `python -m lockstep.*--pyodide"
+    ):
         read_pyodide(tmp_path)
 
 

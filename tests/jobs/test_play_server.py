@@ -459,10 +459,17 @@ def test_without_anything_to_play_the_models_are_listed(capsys: pytest.CaptureFi
 
 
 def test_a_misspelt_model_is_reported_with_a_near_one() -> None:
-    with pytest.raises(
-        BadInputError, match=r"no file 'late_trunkate_bug', and no model .*; did you mean late_truncate_bug"
-    ):
+    expected = (
+        r"no file 'late_trunkate_bug', and no model .*; did you mean late_truncate_bug.*`lockstep play` lists them"
+    )
+    with pytest.raises(BadInputError, match=expected):
         command.main(["late_trunkate_bug"], standalone_mode=False)
+
+
+@pytest.mark.parametrize("name", ["late.trace.ndjson", "traces/late", "./late_truncate_bug"])
+def test_a_missing_file_is_not_taken_for_a_model(name: str) -> None:
+    with pytest.raises(BadInputError, match=rf"^no file '{re.escape(name)}'$"):
+        command.main([name], standalone_mode=False)
 
 
 def test_the_command_makes_a_trace_of_a_scenario_and_overwrites_nothing(

@@ -130,7 +130,9 @@ def _list_models() -> None:
     from lockstep.systems.registry import manifests, model_system
 
     click.echo("lockstep play MODEL plays one of these, and lockstep play --spec My.tla a spec of your own.")
-    click.echo("A witness is refuted on purpose: it shows that something can be reached.\n")
+    click.echo(
+        "Start with late_truncate_bug. A witness claims that something never happens, and is refuted on purpose.\n"
+    )
     for manifest in manifests():
         models = sorted(manifest.models, key=lambda each: (each.result != "violated", each.witness))
         rows = [(each.name, each.switch or "", *_shown_by(each)) for each in models]
@@ -176,7 +178,9 @@ def _open_game(files: GameFiles) -> Game:
     except UnknownModelError as error:
         if not files.model:
             raise
-        raise UnknownModelError(f"no file {files.model!r}, and {error}") from error
+        if files.model.endswith(".ndjson") or Path(files.model).name != files.model:  # no model is named like that
+            raise UnknownModelError(f"no file {files.model!r}") from error
+        raise UnknownModelError(f"no file {files.model!r}, and {error}; `lockstep play` lists them") from error
     finally:
         progress_end()
 

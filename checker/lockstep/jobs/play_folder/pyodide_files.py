@@ -84,9 +84,8 @@ def read_pyodide(folder: Path) -> dict[str, bytes]:
     for pinned in pins().files:
         file = folder / pinned.name
         if not file.is_file():
-            raise MissingPyodideError(
-                f"{file} is missing, which runs Python in a browser: `make pyodide`, or `{FETCH}`"
-            )
+            fetched = f"Fetch it by `make pyodide` or `{FETCH}`, or name its folder by --pyodide."
+            raise MissingPyodideError(f"{file} is missing: Pyodide runs Python in the browser. {fetched}")
         content = file.read_bytes()
         digest = hashlib.sha256(content).hexdigest()
         if digest != pinned.sha256:
