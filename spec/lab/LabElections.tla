@@ -19,9 +19,10 @@ VARIABLES
     campaigns, \* [<<term, candidate>> -> the last index and term of its log]
     ballots,   \* the votes that were given: SUBSET <<term, voter, candidate>>
     led,       \* [term -> leader, its log and commitIndex in the term, and up to where each server stored it]
+    decided,   \* the entries that were applied, by their indexes
     who        \* the server of the last step, which Observe shows
 
-vars == <<group, node, past, campaigns, ballots, led, who>>
+vars == <<group, node, past, campaigns, ballots, led, decided, who>>
 None == -1
 
 Max(a, b) == IF a >= b THEN a ELSE b
@@ -37,7 +38,7 @@ Blank == [up |-> FALSE, role |-> "follower", term |-> 0, vote |-> None, log |-> 
 Init == /\ group = 0 /\ who = 0
         /\ node = [n \in Server |-> Blank]
         /\ past = [n \in Server |-> <<[term |-> 0, vote |-> None, log |-> <<>>]>>]
-        /\ campaigns = << >> /\ ballots = {} /\ led = << >>
+        /\ campaigns = << >> /\ ballots = {} /\ led = << >> /\ decided = << >>
 
 \* What a line shows of its server.
 Observe == LET s == node[who]
@@ -67,6 +68,27 @@ Follower(s)  == [s EXCEPT !.role = "follower", !.votes = {}, !.match = Zero]
 InTerm(s, term) == IF term <= s.term THEN s ELSE [Follower(s) EXCEPT !.term = term, !.vote = None]
 
 (* START, AND START AGAIN **************************************************)
+\* d is what a server persisted since it voted for c in a term.  Then it may also have noted who leads the term.
+HadVoted(d, term, c) ==
+    \/ d.term > term
+    \/ d.term = term /\ (d.vote = c \/ (term \in DOMAIN led /\ d.vote = led[term].leader))
+
+\* n comes back as d: its votes and candidacies, and its part of a leader's log, are lost if d does not have them.
+Agreeing(a, b) == CHOOSE i \in 0..Min(Len(a), Len(b)) :
+    /\ TermAt(a, i) = TermAt(b, i)
+    /\ \A k \in i + 1 .. Min(Len(a), Len(b)) : TermAt(a, k) # TermAt(b, k)
+Remaining(n, term, d) ==
+    LET l == led[term]
+    IN  IF term < d.term THEN l
+        ELSE [l EXCEPT !.log = IF l.leader = n THEN d.log ELSE @,
+                       !.stored[n] = IF term > d.term THEN 0 ELSE Min(@, Agreeing(d.log, l.log))]
+Lose(n, d) ==
+    LET asked == {k \in DOMAIN campaigns : k[2] # n \/ HadVoted(d, k[1], n)}
+        terms == {t \in DOMAIN led : led[t].leader # n \/ HadVoted(d, t, n)}
+    IN  /\ ballots' = {b \in ballots : b[2] # n \/ HadVoted(d, b[1], b[3])}
+        /\ campaigns' = [k \in asked |-> campaigns[k]]
+        /\ led' = [t \in terms |-> Remaining(n, t, d)]
+
 \* ACTION Boot: n starts, as one of `of` servers, with what it had persisted.
 Boot(n, of, term, vote, last, lastTerm) ==
     LET kept == past[n]
@@ -80,18 +102,32 @@ Boot(n, of, term, vote, last, lastTerm) ==
            IN  /\ node' = [node EXCEPT ![n] = [Blank EXCEPT !.up = TRUE, !.term = d.term,
                                                             !.vote = d.vote, !.log = d.log]]
                /\ past' = [past EXCEPT ![n] = <<d>>]
-        /\ group' = of /\ who' = n /\ UNCHANGED <<campaigns, ballots, led>>
+               /\ Lose(n, d)
+        /\ group' = of /\ who' = n /\ UNCHANGED decided
 
 (* ELECTIONS ***************************************************************)
-\* ACTION Timeout: n hears from no leader, and asks for votes in the next term.
-Timeout(n) ==
+\* A majority of votes makes a leader of a candidate.
+IsElected(votes) == 2 * Cardinality(votes) > group                \* Rules for Servers, Candidates 2: majority
+IsAlone(n, term) == term \in DOMAIN led => led[term].leader = n    \* Election Safety (5.2)
+Leads(n, s) ==
+    /\ IsElected(s.votes)
+    /\ led' = With(led, s.term, [leader |-> n, log |-> s.log, commit |-> s.commit,
+                                 stored |-> [Zero EXCEPT ![n] = Len(s.log)]])
+    /\ IsAlone(n, s.term)
+IsCandidate(s) == s.role = "candidate"                            \* Rules for Servers, Candidates 2: candidate
+
+\* ACTION Timeout: n hears from no leader, and asks for votes in the next term.  Alone, it leads at once, if it does.
+Timeout(n, role) ==
     LET s == node[n]
         term == s.term + 1
+        after == [s EXCEPT !.role = "candidate", !.term = term, !.vote = n, !.votes = {n}]
     IN  /\ s.up                                         \* the lines: a server prints `boot` first
         /\ s.role # "leader"                            \* Rules for Servers, Followers 2
-        /\ Step(n, [s EXCEPT !.role = "candidate", !.term = term, !.vote = n, !.votes = {n}])
+        /\ IF role = "leader" /\ group = 1
+           THEN Leads(n, after) /\ Step(n, [after EXCEPT !.role = "leader"])
+           ELSE Step(n, after) /\ UNCHANGED led
         /\ campaigns' = With(campaigns, <<term, n>>, [last |-> Len(s.log), lastTerm |-> LastTerm(s.log)])
-        /\ UNCHANGED <<group, ballots, led>>
+        /\ UNCHANGED <<group, ballots, decided>>
 
 \* What a candidate asked for: a term, with the end of its log.
 Asked(from, term, last, lastTerm) ==
@@ -102,13 +138,12 @@ IsUpToDate(log, last, lastTerm) ==
     \/ lastTerm > LastTerm(log)                         \* RequestVote RPC, receiver 2: up-to-date (5.4.1)
     \/ lastTerm = LastTerm(log) /\ last >= Len(log)     \* RequestVote RPC, receiver 2: up-to-date (5.4.1)
 VoteIsFree(vote, from) == vote \in {None, from}         \* RequestVote RPC, receiver 2: votedFor
-HadAsked(d, from, term) == d.term > term \/ (d.term = term /\ d.vote = from)
 
 \* ACTION GrantVote: n votes for a candidate.
 GrantVote(n, from, term, last, lastTerm, reply) ==
     LET s == node[n]
         voter == InTerm(s, term)
-        HadDone(d) == HadAsked(d, from, term)
+        HadDone(d) == HadVoted(d, term, from)
     IN  /\ Asked(from, term, last, lastTerm)
         /\ term >= s.term                                         \* RequestVote RPC, receiver 1
         /\ VoteIsFree(voter.vote, from)
@@ -116,13 +151,13 @@ GrantVote(n, from, term, last, lastTerm, reply) ==
         /\ Literal => reply = voter.term                          \* RequestVote RPC, results: term
         /\ StepHearing(n, [voter EXCEPT !.vote = from], from, HadDone)
         /\ ballots' = ballots \cup {<<term, n, from>>}
-        /\ UNCHANGED <<group, campaigns, led>>
+        /\ UNCHANGED <<group, campaigns, led, decided>>
 
 \* ACTION RefuseVote: n does not vote for a candidate.
 RefuseVote(n, from, term, last, lastTerm, reply, now) ==
     LET s == node[n]
         voter == InTerm(s, term)
-        HadDone(d) == HadAsked(d, from, term)
+        HadDone(d) == HadVoted(d, term, from)
     IN  /\ Asked(from, term, last, lastTerm)
         /\ now \in {s.term, voter.term}                           \* Rules for Servers, All Servers 2
         /\ Literal => now = voter.term                            \* Rules for Servers, All Servers 2
@@ -130,40 +165,34 @@ RefuseVote(n, from, term, last, lastTerm, reply, now) ==
                       \/ ~IsUpToDate(s.log, last, lastTerm)       \* RequestVote RPC, receiver 2: grant
         /\ Literal => reply = now                                 \* RequestVote RPC, results: term
         /\ StepHearing(n, InTerm(s, now), from, HadDone)
-        /\ UNCHANGED <<group, campaigns, ballots, led>>
+        /\ UNCHANGED <<group, campaigns, ballots, led, decided>>
 
-\* n leads its term with these votes.
-IsElected(votes) == 2 * Cardinality(votes) > group                \* Rules for Servers, Candidates 2: majority
 IsOfTerm(asked, term) == asked = term
-Leads(n, s) ==
-    /\ node[n].role = "candidate"                                \* Rules for Servers, Candidates 2: candidate
-    /\ IsElected(s.votes)
-    /\ led' = With(led, s.term, [leader |-> n, log |-> s.log, commit |-> s.commit,
-                                 stored |-> [Zero EXCEPT ![n] = Len(s.log)]])
 
 \* ACTION CountVote: a candidate has the answer to what it asked in a term.
 CountVote(n, from, asked, reply, granted, now, role) ==
     LET s == node[n]
         isMine == granted /\ now = s.term /\ IsOfTerm(asked, s.term) /\ s.role = "candidate"
         after == [InTerm(s, now) EXCEPT !.votes = IF isMine THEN @ \cup {from} ELSE @]
-        HadDone(d) == d.term >= reply /\ (granted => HadAsked(d, n, asked))
+        HadDone(d) == d.term >= reply /\ (granted => HadVoted(d, asked, n))
     IN  /\ <<asked, n>> \in DOMAIN campaigns                  \* RequestVote RPC, arguments: term, candidateId
         /\ granted => <<asked, from, n>> \in ballots              \* RequestVote RPC, results: voteGranted
         /\ reply <= node[from].term                               \* RequestVote RPC, results: term
         /\ now \in {s.term, InTerm(s, reply).term}                \* Rules for Servers, All Servers 2
         /\ Literal => now = InTerm(s, reply).term                 \* Rules for Servers, All Servers 2
         /\ IF role = "leader" /\ s.role # "leader"
-           THEN Leads(n, after) /\ StepHearing(n, [after EXCEPT !.role = "leader"], from, HadDone)
+           THEN /\ IsCandidate(s) /\ Leads(n, after)
+                /\ StepHearing(n, [after EXCEPT !.role = "leader"], from, HadDone)
            ELSE StepHearing(n, after, from, HadDone) /\ UNCHANGED led
-        /\ UNCHANGED <<group, campaigns, ballots>>
+        /\ UNCHANGED <<group, campaigns, ballots, decided>>
 
 \* ACTION Lead: a candidate that has counted enough votes leads, if it did not when it counted the last.
 Lead(n) ==
     LET s == node[n]
     IN  /\ IF s.role = "leader" THEN UNCHANGED led /\ Step(n, s)
-           ELSE Leads(n, s) /\ Step(n, [s EXCEPT !.role = "leader"])
-        /\ UNCHANGED <<group, campaigns, ballots>>
+           ELSE IsCandidate(s) /\ Leads(n, s) /\ Step(n, [s EXCEPT !.role = "leader"])
+        /\ UNCHANGED <<group, campaigns, ballots, decided>>
 
 \* ACTION Follow: n gives up its candidacy or leadership by itself.
-Follow(n) == node[n].up /\ Step(n, Follower(node[n])) /\ UNCHANGED <<group, campaigns, ballots, led>>
+Follow(n) == node[n].up /\ Step(n, Follower(node[n])) /\ UNCHANGED <<group, campaigns, ballots, led, decided>>
 =============================================================================

@@ -107,6 +107,73 @@ def test_what_nobody_heard_of_may_be_lost_with_its_process(graded: Callable[[str
     assert graded(BOOTS + TIMEOUT + VOTE + ELECTED + back).return_value == 1
 
 
+BACK = "S1.4 follower T0 vote=-1 last=0:0 commit=0 boot of=3"
+
+NOT_SENT = "S1.2 follower T1 vote=0 last=0:0 commit=0 entries from=0 term=1 prev=1:1 new=0:0 commit=0 reply=1 ok=false"
+
+
+def steps(*lines: str) -> str:
+    return BOOTS + "".join(f"000201 STEP {line}\n" for line in lines)
+
+
+def test_a_vote_that_was_lost_with_its_process_is_not_counted_later(graded: Callable[[str], Result]) -> None:
+    both = ("S0.1 candidate T1 vote=0 last=0:0 commit=0 timeout", "S2.3 candidate T1 vote=2 last=0:0 commit=0 timeout")
+    vote = "S1.{} follower T1 vote={} last=0:0 commit=0 vote from={} term=1 last=0:0 reply=1 granted=true"
+    lead = "S{} leader T1 vote={} last=0:0 commit=0 ballot from=1 asked=1 reply=1 granted=true"
+    again = (*both, vote.format(2, 0, 0), BACK, vote.format(4, 2, 2), lead.format(2.3, 2))
+    assert graded(steps(*again)).return_value == 0
+    found = graded(steps(*again, "S1.4 candidate T2 vote=1 last=0:0 commit=0 timeout", lead.format(0.1, 0)))
+    assert found.return_value == 1
+    assert ":11: breaks RequestVote RPC, results: voteGranted\n" in found.output
+
+
+def test_what_a_leader_has_counted_may_not_be_lost(graded: Callable[[str], Result]) -> None:
+    stored = "S1.2 follower T1 vote=0 last={} commit=0 entries from=0 term=1 prev=0:0 new={} commit=0 reply=1 ok=true"
+    run = (
+        'S0.1 leader T1 vote=0 last=1:1 commit=0 start index=1 cmd="a"',
+        stored.format("0:0", "0:0"),
+        stored.format("1:1", "1:1"),
+        "S0.1 leader T1 vote=0 last=1:1 commit=1 ack from=1 asked=1 prev=0 new=0 reply=1 ok=true match=1",
+        "S1.4 follower T1 vote=0 last={} commit=0 boot of=3",
+    )
+    text = BOOTS + TIMEOUT + VOTE + ELECTED + steps(*run).removeprefix(BOOTS)
+    lost = graded(text.format("0:0"))
+    assert lost.return_value == 1
+    assert ":11: breaks State, persistent: log[]\n" in lost.output
+    kept = graded(text.format("1:1"))
+    assert kept.return_value == 0, kept.output
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("S2.3 leader T1 vote=2 last=0:0 commit=0 lead", "Rules for Servers, Candidates 2: majority"),
+        (NOT_SENT, "AppendEntries RPC, arguments: prevLogIndex"),
+    ],
+)
+def test_what_no_leader_may_do_or_send_is_refused(graded: Callable[[str], Result], line: str, rule: str) -> None:
+    other = "S2.3 candidate T1 vote=2 last=0:0 commit=0 timeout"
+    found = graded(BOOTS + TIMEOUT + VOTE + ELECTED + steps(other, line).removeprefix(BOOTS))
+    assert found.return_value == 1
+    assert f": breaks {rule}\n" in found.output
+
+
+def test_a_note_of_who_leads_in_voted_for_is_safe(graded: Callable[[str], Result]) -> None:
+    line = "S2.3 follower T1 vote={} last=0:0 commit=0 entries from=0 term=1 prev=0:0 new=0:0 commit=0 reply=1 ok=true"
+    noted = graded(BOOTS + TIMEOUT + VOTE + ELECTED + steps(line.format(0)).removeprefix(BOOTS))
+    assert noted.return_value == 0
+    assert ":7: safe, but not as in State, persistent: votedFor\n" in noted.output
+    other = graded(BOOTS + TIMEOUT + VOTE + ELECTED + steps(line.format(1)).removeprefix(BOOTS))
+    assert ":7: breaks State, persistent: votedFor\n" in other.output
+
+
+def test_a_server_without_others_may_lead_at_once(graded: Callable[[str], Result]) -> None:
+    alone = "000000 STEP S0.1 follower T0 vote=-1 last=0:0 commit=0 boot of={}\n"
+    leads = "000201 STEP S0.1 leader T1 vote=0 last=0:0 commit=0 timeout\n"
+    assert graded(alone.format(1) + leads).return_value == 0
+    assert graded(alone.format(3) + leads).return_value == 1
+
+
 def test_lines_of_a_process_that_was_replaced_are_passed_over(graded: Callable[[str], Result]) -> None:
     back = "000301 STEP S0.4 follower T1 vote=0 last=0:0 commit=0 boot of=3\n"
     found = graded(BOOTS + TIMEOUT + back + ELECTED)
@@ -156,6 +223,20 @@ def test_a_page_shows_the_first_test_that_breaks_a_rule(tmp_path: Path) -> None:
     found = grade(LOGS / "right.log", LOGS / "votes_twice.log", "--page", page)
     assert f"{page}: 7 of 7 states of Test (3A): initial election, seed 2" in found.output
     assert "votes_twice.log" in page.read_text(encoding="utf-8")
+
+
+def test_no_page_is_written_where_no_server_printed_a_line(tmp_path: Path) -> None:
+    log, page = tmp_path / "out.log", tmp_path / "out.html"
+    log.write_text("PASS\n", encoding="utf-8")
+    found = grade(log, "--page", page)
+    assert "no page: no server printed a line" in found.output
+    assert not page.exists()
+
+
+def test_a_page_has_a_cause_only_if_the_grade_looks_for_it(tmp_path: Path) -> None:
+    page = tmp_path / "out.html"
+    grade(LOGS / "votes_twice.log", "--page", page)
+    assert "is FALSE" not in page.read_text(encoding="utf-8")
 
 
 def test_a_page_does_not_overwrite_a_log(tmp_path: Path) -> None:

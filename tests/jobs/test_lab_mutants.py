@@ -57,6 +57,15 @@ def test_in_a_right_solution_nothing_is_found(grader: LabGrader) -> None:
 
 @needs_go
 @pytest.mark.nightly
+@pytest.mark.parametrize("words", [("-immediate",), ("-immediate", "-real")], ids=" ".join)
+def test_where_calls_take_no_time_nothing_is_found_either(grader: LabGrader, words: tuple[str, ...]) -> None:
+    found = judge(grader, (1,), None, *words)
+    assert {grade.verdict.verdict for grade in found.grades} == {Verdict.HOLDS}
+    assert len(found.grades) == len(found.runs) >= 16
+
+
+@needs_go
+@pytest.mark.nightly
 @pytest.mark.parametrize("variant", mutants("variants.toml"), ids=lambda each: each.name)
 def test_another_right_solution_breaks_no_rule(grader: LabGrader, variant: Mutant) -> None:
     found = judge(grader, (1, 2), variant)

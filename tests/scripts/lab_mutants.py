@@ -134,7 +134,7 @@ def judge(grader: LabGrader, seeds: Sequence[int], mutant: Mutant | None = None,
 
 
 def outcome(mutant: Mutant, found: Judged) -> str:
-    """Return what became of a mutant: violated, safe but not as in Figure 2, or nothing; and whether rightly named."""
+    """Return what became of a mutant: violated, noted as safe, or nothing; and whether its first name is right."""
     first, kind = ([*found.broken, *found.unlike], "violated" if found.broken else "noted")
     if not first:
         return "nothing"

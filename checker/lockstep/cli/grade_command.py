@@ -75,19 +75,22 @@ def command(files: tuple[Path, ...], lab: bool, page: Path | None, diagnoses: bo
         grades.append(grade)
     click.echo(f"\n{summary_text(grades)}")
     if page is not None:
-        _write_page(page, grader, grades)
+        _write_page(page, grader, grades, diagnoses=diagnoses)
     return worst([grade.verdict.verdict for grade in grades]).exit_code
 
 
-def _write_page(page: Path, grader: LabGrader, grades: Sequence[LabGrade]) -> None:
+def _write_page(page: Path, grader: LabGrader, grades: Sequence[LabGrade], *, diagnoses: bool) -> None:
     from lockstep.base.whole_files import writing_whole
     from lockstep.jobs.grade.grading import shown_grade
     from lockstep.report.page.build_page import build_page
     from lockstep.report.page.page_content import fit_to_page
 
     grade = shown_grade(grades)
+    if grade is None:
+        click.echo("no page: no server printed a line", err=True)
+        return
     try:
-        behaviour, context = grader.page(grade)
+        behaviour, context = grader.page(grade, diagnoses=diagnoses)
         shown, tree = fit_to_page(behaviour, context)
         text = build_page(tree).encode()
     finally:

@@ -17,7 +17,7 @@ VARIABLE restarts
 Started == /\ group = Cardinality(Server) /\ who = 0 /\ restarts = 0
            /\ node = [n \in Server |-> [Blank EXCEPT !.up = TRUE]]
            /\ past = [n \in Server |-> <<Durable(Blank)>>]
-           /\ campaigns = << >> /\ ballots = {} /\ led = << >>
+           /\ campaigns = << >> /\ ballots = {} /\ led = << >> /\ decided = << >>
 
 \* The leader of term 1 is elected, and has a command: what an election leads to is the model of elections.
 AfterAnElection ==
@@ -32,6 +32,7 @@ AfterAnElection ==
         /\ campaigns = (<<1, 1>> :> [last |-> 0, lastTerm |-> 0])
         /\ ballots = {<<1, n, 1>> : n \in Server \ {1}}
         /\ led = (1 :> [leader |-> 1, log |-> log, commit |-> 0, stored |-> [Zero EXCEPT ![1] = 1]])
+        /\ decided = << >>
 
 \* Figure 8: 1 led term 1, 3 led term 2, each with an entry that nobody else has; 1 leads term 3.
 Figure8 ==
@@ -48,6 +49,7 @@ Figure8 ==
                         @@ <<3, 1>> :> [last |-> 1, lastTerm |-> 1])
         /\ ballots = {<<3, 2, 1>>}
         /\ led = (1 :> LedBy(1, 1) @@ 2 :> LedBy(3, 2) @@ 3 :> LedBy(1, 1))
+        /\ decided = << >>
 
 \* Conditions that always hold, for models in which a rule is not kept;
 \* and what takes the place of two values.
@@ -59,36 +61,79 @@ BoundByLog(known, end, length) == Min(known, length)
 
 Index == 0..MaxLog
 
-Elections ==
-    \/ \E n \in Server : node[n].term < MaxTerm /\ Timeout(n)
-    \/ \E n \in Server : node[n].role = "candidate" /\ Lead(n)
-    \/ \E n \in Server : \E asked \in DOMAIN campaigns :
-       LET c == campaigns[asked] IN
-       asked[2] # n /\ GrantVote(n, asked[2], asked[1], c.last, c.lastTerm, asked[1])
-    \/ \E n \in Server : \E b \in ballots, role \in {"candidate", "leader"} :
-       b[3] = n /\ node[n].role = "candidate" /\ CountVote(n, b[2], b[1], b[1], TRUE, node[n].term, role)
+\* The terms that a server may be in after it hears of one.
+Terms(n, term) == {node[n].term, InTerm(node[n], term).term}
 
+\* Candidates are elected.
+Elections ==
+    \/ \E n \in Server : node[n].term < MaxTerm /\ Timeout(n, "candidate")
+    \/ \E n \in Server : node[n].role = "candidate" /\ Lead(n)
+    \/ \E asked \in DOMAIN campaigns : \E n \in Server \ {asked[2]} :
+       GrantVote(n, asked[2], asked[1], campaigns[asked].last, campaigns[asked].lastTerm, asked[1])
+    \/ \E b \in ballots : \E role \in {"candidate", "leader"} :
+       /\ node[b[3]].role = "candidate"
+       /\ CountVote(b[3], b[2], b[1], b[1], TRUE, node[b[3]].term, role)
+
+\* Candidates are refused, have late answers, and give up.
+NoElections ==
+    \/ \E n \in Server : node[n].role # "follower" /\ Follow(n)
+    \/ \E asked \in DOMAIN campaigns : \E n \in Server \ {asked[2]} : \E now \in Terms(n, asked[1]) :
+       RefuseVote(n, asked[2], asked[1], campaigns[asked].last, campaigns[asked].lastTerm, now, now)
+    \/ \E asked \in DOMAIN campaigns : LET n == asked[2] IN
+       \E from \in Server \ {n}, granted \in BOOLEAN : \E reply \in 1..node[from].term : \E now \in Terms(n, reply) :
+       CountVote(n, from, asked[1], reply, granted, now, "follower")
+
+\* What the leader of a term sent to n, which Does something with it.
+Request(Does(_, _, _, _, _, _)) ==
+    \E term \in DOMAIN led : LET log == led[term].log IN
+    \E prev \in 0..Len(log), known \in 0..led[term].commit : \E count \in 0..Len(log) - prev :
+    \E n \in Server \ {led[term].leader} :
+    Does(n, term, prev, count, IF count = 0 THEN 0 ELSE log[prev + count].term, known)
+
+Store(n, term, prev, count, newTerm, known) ==
+    LET l == led[term]
+    IN  /\ term >= node[n].term
+        /\ \E last, commit \in Index, vote \in {InTerm(node[n], term).vote, l.leader} : StoreEntries(
+               n, l.leader, term, prev, TermAt(l.log, prev), count, newTerm, known, term, vote, last, commit)
+Refuse(n, term, prev, count, newTerm, known) ==
+    LET l == led[term]
+    IN  \E now \in Terms(n, term) : \E last \in Index :
+        RefuseEntries(n, l.leader, term, prev, TermAt(l.log, prev), count, newTerm, known, now, now,
+                      IF now > node[n].term THEN None ELSE node[n].vote, last)
+
+\* Leaders replicate commands, by what a server stored, acknowledged or not; each entry is applied once.
 Logs ==
     \/ \E n \in Server : Len(node[n].log) < MaxLog /\ Start(n, Len(node[n].log) + 1, "a")
-    \/ \E n \in Server, term \in DOMAIN led, prev, count, known, last, commit \in Index :
-       LET log == led[term].log IN
-       /\ led[term].leader # n /\ prev + count <= Len(log) /\ known <= led[term].commit
-       /\ StoreEntries(n, led[term].leader, term, prev, TermAt(log, prev), count,
-                       IF count = 0 THEN 0 ELSE log[prev + count].term, known, term, last, commit)
-    \/ \E n, from \in Server : \E match, commit \in Index :
-       LET term == node[n].term IN
+    \/ Request(Store)
+    \/ \E n, from \in Server : \E match, commit \in Index : LET term == node[n].term IN
        /\ n # from /\ node[n].role = "leader" /\ match > node[n].match[from]
        /\ Acknowledge(n, from, term, 0, 0, FALSE, term, term, match, commit)
+    \/ \E n \in Server : LET s == node[n] IN
+       /\ s.applied < s.commit /\ s.applied = Len(decided)
+       /\ Apply(n, s.applied + 1, s.log[s.applied + 1].cmd)
+
+\* Leaders are refused, and have late answers.
+NoLogs ==
+    \/ Request(Refuse)
+    \/ \E asked \in DOMAIN led : LET n == led[asked].leader IN
+       \E from \in Server \ {n} : \E end \in 0..led[asked].stored[from], ok \in BOOLEAN :
+       \E reply \in 1..node[from].term : \E now \in Terms(n, reply) :
+       Acknowledge(n, from, asked, 0, end, ok, reply, now, node[n].match[from], node[n].commit)
+    \/ \E n \in Server : \E commit \in Index : commit > node[n].commit /\ Commit(n, commit)
 
 Restarts ==
     \E n \in Server : \E d \in {past[n][i] : i \in DOMAIN past[n]} :
     Boot(n, group, d.term, d.vote, Len(d.log), LastTerm(d.log))
 
-MCNext == \/ (Elections \/ Logs) /\ UNCHANGED restarts
-          \/ restarts < MaxRestarts /\ Restarts /\ restarts' = restarts + 1
+MCNext == (Elections \/ NoElections \/ Logs \/ NoLogs) /\ UNCHANGED restarts
 
-\* All but who took the last step.
-View == <<group, node, past, campaigns, ballots, led, restarts>>
+\* Servers die, among those that hear what there is to hear.
+RestartsNext == \/ (Elections \/ Logs) /\ UNCHANGED restarts
+                \/ restarts < MaxRestarts /\ Restarts /\ restarts' = restarts + 1
+
+\* All but who took the last step, and what a server could come back with where no restart is left: by NothingMissing
+\* that forbids no step.
+View == <<group, node, IF restarts < MaxRestarts THEN past ELSE << >>, campaigns, ballots, led, decided, restarts>>
 
 (* PROPERTIES **************************************************************)
 \* INV Election Safety: at most one leader in a term.
@@ -105,10 +150,21 @@ LeaderCompleteness == \A n \in Server : \A term \in DOMAIN led :
         /\ Len(node[n].log) >= led[term].commit
         /\ SubSeq(node[n].log, 1, led[term].commit) = SubSeq(led[term].log, 1, led[term].commit)
 
-\* INV State Machine Safety: committed logs are parts of one.
-StateMachineSafety == \A n, m \in Server : \A i \in 1..Min(node[n].commit, node[m].commit) :
-    /\ i \in DOMAIN node[n].log /\ i \in DOMAIN node[m].log
-    /\ node[n].log[i] = node[m].log[i]
+\* INV State Machine Safety: committed logs are parts of one, and so are those that were applied before a restart.
+StateMachineSafety ==
+    /\ \A n, m \in Server : \A i \in 1..Min(node[n].commit, node[m].commit) :
+       /\ i \in DOMAIN node[n].log /\ i \in DOMAIN node[m].log
+       /\ node[n].log[i] = node[m].log[i]
+    /\ \A n \in Server : \A i \in 1..Min(node[n].commit, Len(decided)) :
+       i \in DOMAIN node[n].log /\ node[n].log[i] = decided[i]
+
+\* INV Each server has what it may be known to have done: so StepHearing forbids nothing that is not lost.
+NothingMissing ==
+    LET Has(n) == Durable(node[n])
+    IN  /\ \A n \in Server : past[n][Len(past[n])] = Has(n)
+        /\ \A b \in ballots : HadVoted(Has(b[2]), b[1], b[3])
+        /\ \A k \in DOMAIN campaigns : HadVoted(Has(k[2]), k[1], k[2])
+        /\ \A t \in DOMAIN led, n \in Server : led[t].stored[n] > 0 => HadEntries(Has(n), t, led[t].stored[n])
 
 (* WITNESSES ***************************************************************)
 \* Each says that something never happens; were it so, the models would hold for nothing.

@@ -26,7 +26,7 @@ type Group struct {
 func NewGroup(t *testing.T, name string, n int, unreliable bool, seed int64) *Group {
 	fmt.Fprintf(output, "Test (%s, seed %d ...\n", name, seed)
 	group := &Group{t: t, n: n, network: NewNetwork(n, seed), random: rand.New(rand.NewSource(seed + 1))}
-	group.network.unreliable = unreliable
+	group.network.unreliable, group.network.immediate = unreliable, *immediate
 	group.persisters, group.rafts = make([]*Persister, n), make([]*Raft, n)
 	group.applied = make([]map[int]any, n)
 	for i := range n {

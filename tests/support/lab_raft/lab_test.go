@@ -10,8 +10,9 @@ import (
 )
 
 var (
-	seed     = flag.Int64("seed", 1, "the seed of delays and losses")
-	realTime = flag.Bool("real", false, "let time pass, instead of leaping to what happens next")
+	seed      = flag.Int64("seed", 1, "the seed of delays and losses")
+	immediate = flag.Bool("immediate", false, "let calls take no time")
+	realTime  = flag.Bool("real", false, "let time pass, instead of leaping to what happens next")
 )
 
 const second = time.Second

@@ -202,13 +202,18 @@ func (rf *Raft) askVote(server int, args RequestVoteArgs) {
 	if reply.Term > rf.currentTerm {
 		rf.follow(reply.Term)
 	}
+	isElected := false
 	if rf.role == Candidate && rf.currentTerm == args.Term && reply.VoteGranted {
 		rf.votes[server] = true
 		if len(rf.votes) > len(rf.peers)/2 {
+			isElected = true
 			rf.lead()
 		}
 	}
 	rf.step("ballot from=%d asked=%d reply=%d granted=%t", server, args.Term, reply.Term, reply.VoteGranted)
+	if isElected { // only here, so that nobody prints what it was sent before the line above
+		rf.replicateAll()
+	}
 }
 
 func (rf *Raft) lead() {
@@ -220,7 +225,6 @@ func (rf *Raft) lead() {
 		rf.matchIndex[server] = 0
 	}
 	rf.matchIndex[rf.me] = rf.lastIndex()
-	rf.replicateAll()
 }
 
 func (rf *Raft) isUpToDate(index, term int) bool {

@@ -70,20 +70,25 @@ class LabGrader:
         rules = ["" if each is None else self.lab.rule(each) for each in (deviation, literal)]
         return LabGrade(test, found, rules[0], literal, rules[1])
 
-    def page(self, grade: LabGrade) -> tuple[ShownBehaviour, PageContext]:
-        """Return what the page of a test shows; raises as view_own_logs does."""
+    def page(self, grade: LabGrade, *, diagnoses: bool = True) -> tuple[ShownBehaviour, PageContext]:
+        """Return what the page of a test shows, with the diagnosis of its grade; raises as view_own_logs does.
+
+        Arguments: `diagnoses`, whether to look for the cause of what is safe, which a grade does not have.
+        """
         with scratch("lab") as folder:
             path = folder / Path(grade.test.source).name
             grade.test.write(path)
             is_safe = grade.verdict.deviation is not None or grade.unlike is None
-            return view_own_logs([path], self.lab.files(literal=not is_safe), self.say, diagnoses=True)
+            files, known = self.lab.files(literal=not is_safe), grade.verdict.diagnosis if is_safe else None
+            return view_own_logs([path], files, self.say, diagnoses=diagnoses and not is_safe, diagnosed=known)
 
 
-def shown_grade(grades: Sequence[LabGrade]) -> LabGrade:
-    """Return the grade that a page is of: the first that breaks a rule, or is unlike one, or the first of all."""
+def shown_grade(grades: Sequence[LabGrade]) -> LabGrade | None:
+    """Return the grade that a page is of: the first that breaks a rule, or is unlike one, or has a line; or None."""
     broken = (each for each in grades if each.verdict.deviation is not None)
     unlike = (each for each in grades if each.unlike is not None)
-    return next(broken, None) or next(unlike, None) or grades[0]
+    graded = (each for each in grades if each.test.lines)
+    return next(broken, None) or next(unlike, None) or next(graded, None)
 
 
 def _rename(verdict: TraceVerdict, path: str, source: str) -> None:

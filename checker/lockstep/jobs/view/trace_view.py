@@ -10,6 +10,7 @@ import msgspec
 
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
+from lockstep.conformance.diagnosis import Diagnosis
 from lockstep.conformance.state_check import follow_states
 from lockstep.conformance.trace_verdict import Fault, TraceVerdict
 from lockstep.jobs.view.answer import diagnose, origins_of, shown_diagnosis
@@ -71,13 +72,19 @@ def _known_context(header: Header, path: Path, switches: Switches) -> PageContex
 
 
 def view_own_logs(
-    paths: Sequence[Path], files: SpecFiles, say: Say = silent, *, whole: bool = False, diagnoses: bool = False
+    paths: Sequence[Path],
+    files: SpecFiles,
+    say: Say = silent,
+    *,
+    whole: bool = False,
+    diagnoses: bool = False,
+    diagnosed: Diagnosis | None = None,
 ) -> tuple[ShownBehaviour, PageContext]:
     """Return a trace, or the logs of one system, of a spec of the user's own.
 
     Logs that leave something open are shown by one of the behaviours that explain them: one that fails nothing, if
     there is one. Where none explains all lines, it is one that explains the most lines before.
-    Arguments: as of view_trace.
+    Arguments: as of view_trace; `diagnosed`, the cause of the deviation, if it was found before.
     Raises NothingToShowError where a line is malformed, NoVerdictError where the check gave up; BadInputError as
     load_mapped_spec does.
     """
@@ -93,7 +100,9 @@ def view_own_logs(
         verdict = check.check_steps(path)
         if own.logs is None or verdict.fault is not Fault.TWO_SUCCESSORS:
             refuse_no_verdict(verdict)
-            if diagnoses:
+            if diagnosed is not None:
+                verdict.explain(diagnosed)
+            elif diagnoses:
                 diagnose(verdict, path, check.diagnosis, say)
             shown = _behaviour(title, verdict, tuple(window.steps(own.spec)), window.count, context)
             origins = origins_of(read_trace(path).header, None) if own.mapping is None else ()
