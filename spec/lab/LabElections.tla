@@ -68,12 +68,12 @@ Follower(s)  == [s EXCEPT !.role = "follower", !.votes = {}, !.match = Zero]
 InTerm(s, term) == IF term <= s.term THEN s ELSE [Follower(s) EXCEPT !.term = term, !.vote = None]
 
 (* START, AND START AGAIN **************************************************)
-\* d is what a server persisted since it voted for c in a term.  Then it may also have noted who leads the term.
+\* d is what a server persisted since it voted for c in a term; it may since have noted who leads the term.
 HadVoted(d, term, c) ==
     \/ d.term > term
     \/ d.term = term /\ (d.vote = c \/ (term \in DOMAIN led /\ d.vote = led[term].leader))
 
-\* n comes back as d: its votes and candidacies, and its part of a leader's log, are lost if d does not have them.
+\* n comes back as d: votes, candidacies, and its part of a leader's log are lost if d does not have them.
 Agreeing(a, b) == CHOOSE i \in 0..Min(Len(a), Len(b)) :
     /\ TermAt(a, i) = TermAt(b, i)
     /\ \A k \in i + 1 .. Min(Len(a), Len(b)) : TermAt(a, k) # TermAt(b, k)
@@ -114,9 +114,9 @@ Leads(n, s) ==
     /\ led' = With(led, s.term, [leader |-> n, log |-> s.log, commit |-> s.commit,
                                  stored |-> [Zero EXCEPT ![n] = Len(s.log)]])
     /\ IsAlone(n, s.term)
-IsCandidate(s) == s.role = "candidate"                            \* Rules for Servers, Candidates 2: candidate
+IsCandidate(s) == s.role = "candidate"                           \* Rules for Servers, Candidates 2: candidate
 
-\* ACTION Timeout: n hears from no leader, and asks for votes in the next term.  Alone, it leads at once, if it does.
+\* ACTION Timeout: n hears from no leader, and asks for votes in the next term.  Alone, it may lead at once.
 Timeout(n, role) ==
     LET s == node[n]
         term == s.term + 1

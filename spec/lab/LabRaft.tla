@@ -151,7 +151,7 @@ Apply(n, index, cmd) ==
     LET s == node[n]
     IN  /\ index = s.applied + 1                                 \* Rules for Servers, All Servers 1: in order
         /\ index <= s.commit                                  \* Rules for Servers, All Servers 1: commitIndex
-        /\ cmd = s.log[index].cmd                                 \* Rules for Servers, All Servers 1: log[lastApplied]
+        /\ cmd = s.log[index].cmd                        \* Rules for Servers, All Servers 1: log[lastApplied]
         /\ IsDecided(index, s.log[index])
         /\ Step(n, [s EXCEPT !.applied = index])
         /\ decided' = IF index <= Len(decided) THEN decided ELSE Append(decided, s.log[index])

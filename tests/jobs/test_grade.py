@@ -187,6 +187,16 @@ def test_other_prints_are_counted(graded: Callable[[str], Result]) -> None:
     assert "passed over: 2 lines of other prints" in found.output
 
 
+def test_a_last_line_without_an_end_is_named_as_not_graded(graded: Callable[[str], Result]) -> None:
+    """It may be half a line: `commit=1` of `commit=12`."""
+    whole = (LOGS / "votes_twice.log").read_text(encoding="utf-8").splitlines(keepends=True)[:7]
+    assert graded("".join(whole)).return_value == 1
+    found = graded("".join(whole).rstrip("\n"))
+    assert found.return_value == 0
+    assert found.output.endswith("out.log ends within a line, which is not graded\n")
+    assert "ends within a line" not in graded("".join(whole[:6])).output
+
+
 @pytest.mark.parametrize("text", ["", "PASS\nok labraft 1.2s\n", "Test (3A): initial election ...\n  ... Passed\n"])
 def test_a_log_without_a_line_of_a_server_is_no_pass(graded: Callable[[str], Result], text: str) -> None:
     found = graded(text)

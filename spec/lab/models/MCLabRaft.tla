@@ -80,7 +80,8 @@ NoElections ==
     \/ \E asked \in DOMAIN campaigns : \E n \in Server \ {asked[2]} : \E now \in Terms(n, asked[1]) :
        RefuseVote(n, asked[2], asked[1], campaigns[asked].last, campaigns[asked].lastTerm, now, now)
     \/ \E asked \in DOMAIN campaigns : LET n == asked[2] IN
-       \E from \in Server \ {n}, granted \in BOOLEAN : \E reply \in 1..node[from].term : \E now \in Terms(n, reply) :
+       \E from \in Server \ {n}, granted \in BOOLEAN :
+       \E reply \in 1..node[from].term : \E now \in Terms(n, reply) :
        CountVote(n, from, asked[1], reply, granted, now, "follower")
 
 \* What the leader of a term sent to n, which Does something with it.
@@ -131,9 +132,10 @@ MCNext == (Elections \/ NoElections \/ Logs \/ NoLogs) /\ UNCHANGED restarts
 RestartsNext == \/ (Elections \/ Logs) /\ UNCHANGED restarts
                 \/ restarts < MaxRestarts /\ Restarts /\ restarts' = restarts + 1
 
-\* All but who took the last step, and what a server could come back with where no restart is left: by NothingMissing
+\* All but who took the last step, and what servers could come back with if no restart is left: NothingMissing
 \* that forbids no step.
-View == <<group, node, IF restarts < MaxRestarts THEN past ELSE << >>, campaigns, ballots, led, decided, restarts>>
+View ==
+  <<group, node, IF restarts < MaxRestarts THEN past ELSE << >>, campaigns, ballots, led, decided, restarts>>
 
 (* PROPERTIES **************************************************************)
 \* INV Election Safety: at most one leader in a term.
@@ -150,7 +152,7 @@ LeaderCompleteness == \A n \in Server : \A term \in DOMAIN led :
         /\ Len(node[n].log) >= led[term].commit
         /\ SubSeq(node[n].log, 1, led[term].commit) = SubSeq(led[term].log, 1, led[term].commit)
 
-\* INV State Machine Safety: committed logs are parts of one, and so are those that were applied before a restart.
+\* INV State Machine Safety: committed logs are parts of one, as are those applied before a restart.
 StateMachineSafety ==
     /\ \A n, m \in Server : \A i \in 1..Min(node[n].commit, node[m].commit) :
        /\ i \in DOMAIN node[n].log /\ i \in DOMAIN node[m].log

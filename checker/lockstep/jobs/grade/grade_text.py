@@ -48,4 +48,6 @@ def summary_text(grades: Sequence[LabGrade]) -> str:
     found = ", ".join(f"{number} {verdict}" for verdict, number in count.items() if number)
     others, late = sum(each.test.others for each in grades), sum(each.test.late for each in grades)
     passed = f"; passed over: {counted(others, 'line')} of other prints, {late} of servers that had been replaced"
+    cut = [visible_line(each.test.source) for each in grades if each.test.is_cut]
+    passed += "".join(f"\n{source} ends within a line, which is not graded" for source in cut)
     return f"{counted(len(grades), 'test')}: {found}{passed}"

@@ -24,7 +24,8 @@ _GROUP = re.compile(r"\(\?P<(\w+)>([^()]*)\)")
 class LabTest:
     """One test of a file: its name, and its lines by their numbers.
 
-    `others` counts lines that no server printed, `late` those of processes that had been replaced.
+    `others` counts lines that no server printed, `late` those of processes that had been replaced. `is_cut` is whether
+    the file ends within a line, which may be half of one and is not graded.
     """
 
     source: str
@@ -32,6 +33,7 @@ class LabTest:
     lines: dict[int, str] = field(default_factory=dict)
     others: int = 0
     late: int = 0
+    is_cut: bool = False
 
     def write(self, path: Path) -> None:
         """Write its lines into a file, each with the number that it has in its own."""
@@ -45,13 +47,15 @@ class LabTest:
 def lab_tests(path: Path, lab: Lab) -> list[LabTest]:
     """Return the tests of a file.
 
-    Lines above the first test are of one with the file's name. A last line that does not end is left out.
+    Lines above the first test are of one with the file's name. A last line that does not end is only noted.
     Raises TraceError where a line of a server is malformed, UnreadableError where the file cannot be read.
     """
     reader = _LabReader(source_name(path), lab)
     for number, raw in enumerate(log_bytes(path), start=1):
         if raw.endswith(b"\n"):
             reader.add(number, raw.decode("utf-8", "replace").rstrip("\r\n"))
+        elif raw.strip():
+            reader.current().is_cut = True
     return reader.tests or [reader.current()]
 
 
