@@ -13,6 +13,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 import lockstep.models.tlc_search
+import lockstep.systems.trace_diagnosis
 from lockstep.tlc import TlcOptions
 from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM
 from tests.support.tla.ready_sany import ready_sany
@@ -29,6 +30,14 @@ def tlc_is_tuned_to_start() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(lockstep.models.tlc_search, "TlcOptions", functools.partial(TlcOptions, is_short=True))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def diagnoses_end() -> Iterator[None]:
+    """Let a diagnosis end however busy the machine is: pages quote its output, and its limit is of a user's time."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(lockstep.systems.trace_diagnosis, "DIAGNOSIS_SECONDS", 300.0)
         yield
 
 
