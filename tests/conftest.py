@@ -7,6 +7,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from xdist.remote import Producer
@@ -15,8 +16,11 @@ from xdist.scheduler import LoadFileScheduling
 import lockstep.models.tlc_search
 import lockstep.systems.trace_diagnosis
 from lockstep.tlc import TlcOptions
-from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM
+from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
 from tests.support.tla.ready_sany import ready_sany
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # Spark's Java works for seconds in a test, and compiling what it does as for hours took half of its time.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
@@ -46,6 +50,13 @@ def sany_is_ready() -> Iterator[None]:
     """Let SANY parse the modules of tests in one JVM: most have a few lines, and Java takes half a second to start."""
     with ready_sany():
         yield
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium, which a module's tests share."""
+    with chromium() as started:
+        yield started
 
 
 #: The folders with the files that take longest, as they wait for Java and Spark.

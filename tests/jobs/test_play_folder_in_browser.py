@@ -23,7 +23,7 @@ from lockstep.models.search_result import SpecFiles
 from lockstep.report.page.page_content import Tree
 from lockstep.tla.values.kinds import format_value
 from tests.support.places import ROOT
-from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
+from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM
 from tests.support.programs.plays import FLAWED, SCENARIO, VIOLATED
 from tests.support.programs.pyodide import pyodide_files
 
@@ -33,12 +33,6 @@ COUNTEREXAMPLES = sorted((ROOT / "traces" / "counterexamples").rglob("*.trace.nd
 
 #: The time that Python may take to start, on a machine that does much else.
 MAX_MS = 120_000
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

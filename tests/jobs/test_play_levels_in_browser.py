@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 from lockstep.jobs.play.opened_game import GameFiles, open_game
 from lockstep.jobs.play_folder.levels import level_models, level_of
 from lockstep.jobs.play_folder.write_folder import PlayFolder, page_of
-from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
+from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM
 from tests.support.programs.pyodide import pyodide_files
 
 pytestmark = [pytest.mark.nightly, pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)]
@@ -41,12 +41,6 @@ expect.set_options(timeout=MAX_MS)
 
 #: A browser that keeps nothing for a page refuses it so.
 WITHOUT_STORAGE = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('refused'); } });"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

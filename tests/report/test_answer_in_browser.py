@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,31 +13,14 @@ from playwright.sync_api import Browser, Page
 from lockstep.systems.trace_files import import_trace
 from tests.scripts.counterexamples.tool import counterexamples
 from tests.support.places import ROOT
-from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium, quiet_tab
-from tests.support.programs.pages import HOSTILE, diagnosed_page, figure8_page, hostile_trace, tree_in
+from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM
+from tests.support.programs.pages import HOSTILE, diagnosed_page, hostile_trace, tree_in
 
 ROWS = {row.switch: row for row in counterexamples()}
 #: How far from the top of the page an element stands.
 TOP = "(each) => each.getBoundingClientRect().top"
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def figure8(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return figure8_page(tmp_path_factory.mktemp("figure8"))
-
-
-@pytest.fixture
-def opened(browser: Browser, figure8: Path) -> Iterator[Page]:
-    with quiet_tab(browser, figure8) as tab:
-        yield tab
 
 
 STORY = "The story of PriorTermCommit, in a minimal example (its nodes are others)"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +19,13 @@ from lockstep.systems.trace_files import write_cluster
 from lockstep.tla.values.kinds import format_value
 from tests.scripts.counterexamples.tool import counterexamples
 from tests.support.places import ROOT
-from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
+from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM
 from tests.support.programs.pages import HOSTILE, hostile_trace, tree_of
 
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 
 LOCK = ROOT / "docs" / "lock_service"
 ROWS = {row.switch: row for row in counterexamples()}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 def page_at(browser: Browser, folder: Path, tree: dict[str, Any], number: int, width: int = 1200) -> Page:

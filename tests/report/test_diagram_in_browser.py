@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from lockstep.report.page.build_page import build_page
 from lockstep.report.page.page_content import page_content
 from lockstep.systems.trace_files import write_cluster
 from tests.support.places import ROOT
-from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium, quiet_tab
+from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, quiet_tab
 from tests.support.programs.pages import COUNTS_TOO_FAR, counter, page_of
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
@@ -31,12 +30,6 @@ BOXES = """() => [".tag", ".dot, .net"].map((selector) =>
     const { x, y, width, height } = each.getBBox();
     return [each.textContent, x, y, width, height];
   }))"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 def written(folder: Path, trace: Path) -> Path:

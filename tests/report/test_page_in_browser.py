@@ -22,7 +22,7 @@ from lockstep.report.page.page_content import page_content
 from lockstep.systems.trace_files import write_cluster
 from tests.scripts.screenshots import FOLDER, SHOTS, page_with
 from tests.support.places import ROOT
-from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
+from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM
 from tests.support.programs.pages import COUNTS_TOO_FAR, HOSTILE, counter, hostile_trace, page_of
 from tests.support.sampling import sampled
 
@@ -32,12 +32,6 @@ _LABELS = """() => [...document.querySelectorAll(".log text.label")].map((each) 
   [each.textContent, each.getBBox().x + each.getBBox().width, each.ownerSVGElement.width.baseVal.value])"""
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,8 +17,8 @@ from lockstep.report.page.named_places import sources_tree
 from lockstep.report.page.page_content import page_content
 from lockstep.report.page.source_lines import MAX_EXCERPT, definition_at, function_at, reference_lines
 from tests.support.places import ROOT
-from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium, quiet_tab
-from tests.support.programs.pages import COUNTER, COUNTS_TOO_FAR, counter, figure8_page
+from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM
+from tests.support.programs.pages import COUNTER, COUNTS_TOO_FAR, counter
 
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 
@@ -28,23 +27,6 @@ AIMED = """() => [...document.querySelectorAll("#sources .aimed")].map((each) =>
   each.closest("figure").querySelector("figcaption").textContent, Number(each.firstChild.textContent),
   each.lastChild.textContent, each === document.activeElement,
   0 <= each.getBoundingClientRect().top && each.getBoundingClientRect().bottom <= innerHeight])"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def figure8(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return figure8_page(tmp_path_factory.mktemp("figure8"))
-
-
-@pytest.fixture
-def opened(browser: Browser, figure8: Path) -> Iterator[Page]:
-    with quiet_tab(browser, figure8) as tab:
-        yield tab
 
 
 def line_of(file: str, number: int) -> str:

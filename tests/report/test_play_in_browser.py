@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,18 +12,12 @@ from playwright.sync_api import Browser, Page, expect
 import lockstep
 from lockstep.jobs.play.play_game import play_trace
 from lockstep.jobs.play.play_scenario import play, read_scenario
-from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
+from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM
 from tests.support.programs.pages import HOSTILE, hostile_trace
 from tests.support.programs.played_pages import opened, served, stands_at
 from tests.support.programs.plays import STEPS, VIOLATED, flawed, played, ways
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 def offers(tab: Page, words: str) -> None:

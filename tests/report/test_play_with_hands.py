@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +14,7 @@ from lockstep.jobs.play.play_game import play_trace
 from lockstep.jobs.play.play_session import Visit
 from lockstep.jobs.play.watched_expressions import SlowExpressionError, WatchedExpressions
 from tests.support.places import ROOT
-from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium
+from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM
 from tests.support.programs.played_pages import opened, served, stands_at
 from tests.support.programs.plays import STEPS, flawed, lock_service, played
 from tests.support.sampling import sampled
@@ -23,12 +22,6 @@ from tests.support.sampling import sampled
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 
 RAFT = ROOT / "traces" / "counterexamples" / "hashicorp" / "log" / "truncate_without_conflict.trace.ndjson"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 #: Where parts of the page stand in the window.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,30 +15,13 @@ from lockstep.models.search_result import SpecFiles
 from lockstep.report.page.build_page import build_page
 from lockstep.report.page.page_content import page_content
 from tests.support.places import ROOT
-from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM, chromium, quiet_tab
+from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM
 from tests.support.programs.lockstep_command import lockstep
-from tests.support.programs.pages import COUNTS_TOO_FAR, counter, figure8_page, tree_in
+from tests.support.programs.pages import COUNTS_TOO_FAR, counter, tree_in
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 
 LOCK = ROOT / "docs" / "lock_service"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def figure8(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return figure8_page(tmp_path_factory.mktemp("figure8"))
-
-
-@pytest.fixture
-def opened(browser: Browser, figure8: Path) -> Iterator[Page]:
-    with quiet_tab(browser, figure8) as tab:
-        yield tab
 
 
 def title_of(tab: Page, line: int) -> str:

@@ -13,7 +13,7 @@ import click
 
 from lockstep.base.characters import visible_line
 from lockstep.base.terminal import fit_to_terminal
-from lockstep.cli.options import note_translation, progress, progress_end, spec_options
+from lockstep.cli.options import diagnosis_option, note_translation, progress, progress_end, spec_options
 
 if TYPE_CHECKING:
     from lockstep.conformance.diagnosis import Diagnosis
@@ -58,13 +58,9 @@ Check: TypeAlias = "Callable[[Sequence[Path | MissingTrace]], Iterator[TraceVerd
     help="Also print which parts of the protocol the traces reach, and which none does: their actions, and what the "
     "spec's definition Reached has (docs/measured/coverage.md).",
 )
-@click.option(
-    "--diagnosis/--no-diagnosis",
-    "diagnoses",
-    default=True,
-    show_default=True,
-    help="Name the flaw, or the expression of the spec, that would make a trace fit which leaves the spec. Takes up to "
-    "20 seconds for each of the first five.",
+@diagnosis_option(
+    "Name the flaw, or the expression of the spec, that would make a trace fit which leaves the spec. Takes up to "
+    "20 seconds for each of the first five."
 )
 @click.option(
     "--format",

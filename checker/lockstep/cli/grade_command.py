@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lockstep.base.terminal import fit_to_terminal
-from lockstep.cli.options import progress, progress_end
+from lockstep.cli.options import diagnosis_option, progress, progress_end
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,13 +25,9 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Also write a page for stepping through the first test that breaks a rule.",
 )
-@click.option(
-    "--diagnosis/--no-diagnosis",
-    "diagnoses",
-    default=True,
-    show_default=True,
-    help="Name the expression of the spec that would make the first test fit which breaks a rule. Takes up to 20 "
-    "seconds.",
+@diagnosis_option(
+    "For the first test that breaks a rule, name the expression of the spec that, changed, would accept it. Takes up "
+    "to 20 seconds."
 )
 def command(files: tuple[Path, ...], lab: bool, page: Path | None, diagnoses: bool) -> int:
     """Grade your own Raft by Figure 2 of the Raft paper.
@@ -47,12 +43,16 @@ def command(files: tuple[Path, ...], lab: bool, page: Path | None, diagnoses: bo
     Each test gets a verdict. It is violated at the first line that Figure 2 does not allow. The rule that is broken is
     named as it is there ("Rules for Servers, Leaders 4"), with the false condition and the values of both sides.
     A server may also do what is safe, though Figure 2 has it otherwise, such as to refuse a vote that it could give:
-    that is named, too, and changes no verdict. So a test may hold that fails, since nothing happens in it.
+    that is named, too, and changes no verdict. So a test that fails may still hold, for example if nothing happens in
+    it.
 
     \b
     go test -run 3A > out.log
     lockstep grade --lab out.log
     lockstep grade --lab --page out.html out.log
+
+    Exit codes: 0 every test holds; 1 a rule is broken; 2 a malformed line, an unreadable file or wrong usage; 3 a test
+    has no line of a server; 4 an internal error.
     """
     from lockstep.base.verdict import worst
     from lockstep.jobs.grade.grade_text import grade_text, summary_text

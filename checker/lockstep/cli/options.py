@@ -84,6 +84,11 @@ EVENTS = click.option(
 )
 
 
+def diagnosis_option(what: str) -> Callable[[Command], Command]:
+    """Return the option that names why a trace leaves the spec, on by default; `what` is its help."""
+    return click.option("--diagnosis/--no-diagnosis", "diagnoses", default=True, show_default=True, help=what)
+
+
 def progress(text: str) -> None:
     """Show progress, on a terminal only."""
     if sys.stderr.isatty():

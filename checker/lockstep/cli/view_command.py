@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lockstep.cli.options import behaviour_named, completing, model_names, progress, progress_end, spec_options
+from lockstep.cli.options import (
+    behaviour_named,
+    completing,
+    diagnosis_option,
+    model_names,
+    progress,
+    progress_end,
+    spec_options,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,13 +34,9 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     help="The page to write (default: NAME.html; with --switch or another --cfg NAME.VARIANT.html).",
 )
-@click.option(
-    "--diagnosis/--no-diagnosis",
-    "diagnoses",
-    default=True,
-    show_default=True,
-    help="Show why a trace leaves the spec: the flaw, or the expression of the spec, that would make it fit. Takes up "
-    "to 20 seconds.",
+@diagnosis_option(
+    "Show why a trace leaves the spec: the flaw, or the expression of the spec, that would make it fit. Takes up "
+    "to 20 seconds."
 )
 @spec_options()
 def command(words: tuple[str, ...], output: Path | None, diagnoses: bool, spec_options: SpecOptions) -> int:
