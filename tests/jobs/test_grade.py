@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -296,3 +297,71 @@ def test_the_function_that_students_copy_is_that_of_the_solution() -> None:
         kind = call.strip('"').split()[0]
         if kind not in ("lead", "commit", "follow"):
             assert call.replace("%.20q", "%s") in solution, call
+
+
+# ---- What no run reaches as long as the other rules are kept ----
+
+#: S0 commits and applies `a`; then S2, whose log is empty, is elected with the vote of S1, and takes `b`.
+WITHOUT_UP_TO_DATE = (
+    BOOTS
+    + TIMEOUT
+    + VOTE
+    + ELECTED
+    + """000210 STEP S0.1 leader T1 vote=0 last=1:1 commit=0 start index=1 cmd="a"
+000212 STEP S1.2 follower T1 vote=0 last=1:1 commit=0 entries from=0 term=1 prev=0:0 new=1:1 commit=0 reply=1 ok=true
+000214 STEP S0.1 leader T1 vote=0 last=1:1 commit=1 ack from=1 asked=1 prev=0 new=1 reply=1 ok=true match=1
+000215 STEP S0.1 leader T1 vote=0 last=1:1 commit=1 apply index=1 cmd="a"
+000220 STEP S2.3 candidate T1 vote=2 last=0:0 commit=0 timeout
+000230 STEP S2.3 candidate T2 vote=2 last=0:0 commit=0 timeout
+000231 STEP S1.2 follower T2 vote=2 last=1:1 commit=0 vote from=2 term=2 last=0:0 reply=2 granted=true
+000232 STEP S2.3 leader T2 vote=2 last=0:0 commit=0 ballot from=1 asked=2 reply=2 granted=true
+000233 STEP S2.3 leader T2 vote=2 last=1:2 commit=0 start index=1 cmd="b"
+"""
+)
+ENTRIES = "last=1:2 commit={} entries from=2 term=2 prev=0:0 new=1:2 commit=0 reply=2 ok=true\n"
+OVERWRITTEN = "000234 STEP S0.1 follower T2 vote=-1 " + ENTRIES.format(1)
+APPLIED_TWICE = (
+    "000234 STEP S1.2 follower T2 vote=2 "
+    + ENTRIES.format(0)
+    + """000235 STEP S2.3 leader T2 vote=2 last=1:2 commit=1 ack from=1 asked=2 prev=0 new=1 reply=2 ok=true match=1
+000236 STEP S2.3 leader T2 vote=2 last=1:2 commit=1 apply index=1 cmd="b"
+"""
+)
+TWO_LEADERS = (
+    BOOTS
+    + TIMEOUT
+    + VOTE
+    + ELECTED
+    + """000220 STEP S2.3 candidate T1 vote=2 last=0:0 commit=0 timeout
+000221 STEP S2.3 leader T1 vote=2 last=0:0 commit=0 lead
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "text", "rule"),
+    [
+        ("IsElected", TWO_LEADERS, "Election Safety (5.2)"),
+        ("IsUpToDate", WITHOUT_UP_TO_DATE + OVERWRITTEN, "State Machine Safety (5.4.3)"),
+        ("IsUpToDate", WITHOUT_UP_TO_DATE + APPLIED_TWICE, "State Machine Safety (5.4.3)"),
+    ],
+    ids=["two leaders", "overwritten", "applied twice"],
+)
+def test_what_is_promised_is_refused_at_its_last_line_where_a_rule_is_left_out(
+    left_out: str, text: str, rule: str, tmp_path: Path
+) -> None:
+    """Spec and cfg are the lab's, but for one rule; so each promise is a condition by itself."""
+    lab = load_lab()
+    files = lab.files(literal=False)
+    params = {"IsElected": "votes", "IsUpToDate": "log, last, lastTerm"}[left_out]
+    (tmp_path / "Loose.tla").write_text(
+        f"---- MODULE Loose ----\nEXTENDS LabRaft\nAny({params}) == TRUE\n====\n", encoding="utf-8"
+    )
+    cfg = files.cfg.read_text(encoding="utf-8") + f"CONSTANT {left_out} <- Any\n"
+    (tmp_path / "Loose.cfg").write_text(cfg, encoding="utf-8")
+    loose = replace(files, module=tmp_path / "Loose.tla", named_cfg=tmp_path / "Loose.cfg", library=(lab.folder,))
+    log = tmp_path / "out.log"
+    log.write_text(text, encoding="utf-8")
+    found = own_check(loose).check_steps(log).deviation
+    assert found is not None
+    assert (found.line, lab.rule(found)) == (text.count("\n"), rule)
