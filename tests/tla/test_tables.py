@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -370,6 +371,31 @@ def test_a_search_that_would_need_too_much_memory_is_inconclusive(cache: Path) -
 
 
 # ---- What cannot be taken apart ----
+
+
+def test_a_long_search_says_what_a_graphics_card_would_save_at_most(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "cuda" not in " ".join(explore_by_tables(post(cache)).notes)
+    monkeypatch.setattr(table_search, "LONG_SEARCH_SECONDS", 0.0)
+    evaluate, begin = Trees._evaluate, time.perf_counter()
+
+    def slowly(trees: Trees, node: int, lookup: Any) -> None:
+        time.sleep(0.005)
+        evaluate(trees, node, lookup)
+
+    monkeypatch.setattr(Trees, "_evaluate", slowly)
+    found = explore_by_tables(post(cache))
+    seconds = time.perf_counter() - begin
+    (note,) = (each for each in found.notes if "--device cuda" in each)
+    saved, whole, evaluations = map(float, re.findall(r"[0-9]+\.[0-9]", note))
+    assert 0.8 * 0.005 * found.evaluations < evaluations <= whole < seconds + 0.1
+    assert saved == pytest.approx(whole - evaluations, abs=0.11)
+
+
+def test_a_search_with_temporal_properties_names_no_card(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_search, "LONG_SEARCH_SECONDS", 0.0)
+    assert not explore_by_tables(post(cache), SearchOptions(keep_edges=True)).on_a_card
 
 
 def test_a_spec_that_tables_cannot_explore_is_explored_state_by_state_and_a_note_says_so(tmp_path: Path) -> None:

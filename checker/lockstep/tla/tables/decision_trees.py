@@ -8,6 +8,7 @@ level of states go down all of them together.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -69,6 +70,7 @@ class Trees:
 
     Attributes:
         derived: the trees of columns whose values are computed when they are first asked for.
+        evaluation_seconds: the time by the clock that evaluating what was missing has taken.
     """
 
     def __init__(self, threads: KernelThreads | None = None) -> None:
@@ -78,6 +80,7 @@ class Trees:
         self.derived: dict[int, Tree] = {}
         self.evaluations = 0
         self.lookups = 0
+        self.evaluation_seconds = 0.0
         self._nodes = _open_nodes(_FIRST)
         self._tree: list[int] = []
         self._parent: list[int] = []
@@ -169,6 +172,7 @@ class Trees:
         Args:
             missed: the row that met it, the node, and the value for which that has no branch, -1 if it is open.
         """
+        begin = time.perf_counter()
         if (missed[:, 2] == TOO_NESTED).any():
             raise TooNestedError
         wanted, first = np.unique((missed[:, 1] << 32) | (missed[:, 2] + 1), return_index=True)
@@ -177,6 +181,7 @@ class Trees:
             child = node if value < 0 else self._child(node, value)
             if self._nodes[child, ASKS] == OPEN:
                 self._evaluate(child, rows.lookup(row))
+        self.evaluation_seconds += time.perf_counter() - begin
 
     def result(self, tree: Tree, lookup: Lookup) -> int:
         """Go down a tree for one state; evaluate what is not known."""

@@ -46,6 +46,8 @@ MAX_EVALUATION_SHARE = 0.25
 DOUBTFUL_EVALUATION_SHARE = 0.03
 MAX_SLOWDOWN = 1.5
 _SAMPLE_SIZE = 32
+#: From how many seconds on a search on the processor says what a graphics card would save at most.
+LONG_SEARCH_SECONDS = 60.0
 #: The number of evaluations at which the shares are first computed; then at twice as many each time.
 GAIN_CHECK = 8_192
 
@@ -76,6 +78,7 @@ class TableExploration(SearchOutcome):
         confirmed: the comparisons with other searches that had the same counts, a line each.
         doubt: why the counts are not to be believed, where another search had others.
         unsaved: why the checkpoint lacks the last level, where that could not be written.
+        on_a_card: what a graphics card would save at most, where the search took long without one.
     """
 
     distinct: int = 0
@@ -89,6 +92,7 @@ class TableExploration(SearchOutcome):
     confirmed: tuple[str, ...] = ()
     doubt: str = ""
     unsaved: str = ""
+    on_a_card: str = ""
 
     @property
     def inconclusive(self) -> str:
@@ -101,7 +105,7 @@ class TableExploration(SearchOutcome):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Lines about the search for its reader; the last but one is in TLC's words."""
+        """Lines about the search for its reader; that on fingerprints is in TLC's words."""
         return (
             *([f"note: {self.unsaved}"] if self.unsaved else []),
             f"note: {self.evaluations:,} evaluations; for each distinct state at most "
@@ -109,6 +113,7 @@ class TableExploration(SearchOutcome):
             "note: estimate of the probability that not all reachable states were checked because two distinct states "
             f"had the same fingerprint: calculated (optimistic): {self.collision:.1E}",
             *(f"note: confirmed: {each}" for each in self.confirmed),
+            *([f"note: {self.on_a_card}"] if self.on_a_card else []),
         )
 
 
@@ -237,6 +242,7 @@ class _TableSearch:
         images = self.expander.images
         result.collision = collision_probability(result.distinct, result.generated, images)
         result.graph = self.graph if self.options.keep_edges else None
+        result.on_a_card = self.most_that_a_card_saves()
         return result
 
     def prepare(self, initial: list[State], saved: SavedSearch | None) -> None:
@@ -438,6 +444,17 @@ class _TableSearch:
         self.reported = seconds
         counts = result.distinct, result.generated, queued, result.depth, seconds
         self.options.on_progress(SearchProgress(*counts, result.evaluations, result.lookups))
+
+    def most_that_a_card_saves(self) -> str:
+        """Return what a graphics card would save at most: a long search on the processor without its evaluations."""
+        seconds = time.perf_counter() - self.begun
+        if self.options.device != "cpu" or self.keeps_graph or seconds < LONG_SEARCH_SECONDS:
+            return ""
+        evaluating = self.expander.trees.evaluation_seconds
+        return (
+            f"--device cuda would save at most {seconds - evaluating:,.1f} of {seconds:,.1f} s: "
+            f"evaluations, {evaluating:,.1f} s, stay on the processor"
+        )
 
     def report_kernels(self) -> None:
         """Report what the first search of a process waits for: its loops are loaded, or compiled."""
