@@ -54,6 +54,7 @@ def test_the_answer_stands_above_the_picture_and_the_properties(opened: Page) ->
     answer = opened.inner_text("#answer")
     assert "committedIndex: the trace shows 2, the spec says 1" in answer
     assert "PriorTermCommit=published: the spec with it allows this event and the 39 after it" in answer
+    assert "entries of earlier terms commit by counting watermarks; repaired: only entries of" in answer
     assert opened.locator("#causes dt").all_inner_texts() == ["cause", "or", "past"]
     assert "dledger 0.2.7" in opened.inner_text("#origins")
     assert "properties hold" not in answer

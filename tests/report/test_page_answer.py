@@ -232,12 +232,19 @@ def test_each_flaw_has_its_story(switch: str) -> None:
     assert len(story.text) > 100
     assert "](" not in story.text
     assert ".trace.ndjson" not in story.text
+    published, _, repair = story.in_words.partition("; repaired: ")
+    assert min(len(published), len(repair)) > 3
+    assert not set("`|[") & set(story.in_words)
 
 
 def test_a_cause_has_the_stories_of_all_flaws_that_it_names() -> None:
     behaviour, _ = view_trace(ROWS["ReapedInstall"].path, {"repaired": True}, diagnoses=True)
     assert behaviour.diagnosis is not None
     assert list(behaviour.diagnosis.rows[0].stories) == ["ReapedInstall", "StaleInstall"]
+    in_words = [
+        text.partition(":")[0] for text in diagnosis_tree(behaviour.diagnosis, behaviour.steps, 200)["rows"][0][3]
+    ]
+    assert in_words == ["ReapedInstall", "StaleInstall"]
 
 
 def test_where_there_are_no_stories_a_flaw_has_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

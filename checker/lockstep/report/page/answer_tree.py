@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lockstep.base.characters import beginning
-from lockstep.report.page.shown_behaviour import ShownDiagnosis, ShownStep
+from lockstep.report.page.shown_behaviour import DiagnosisRow, ShownDiagnosis, ShownStep
 
 #: The lines of a finding with which the page begins; all of them stand at its step.
 MAX_SHORT = 8
@@ -26,10 +26,16 @@ def diagnosis_tree(diagnosis: ShownDiagnosis, steps: Sequence[ShownStep], longes
     has_both = diagnosis.decided in numbers and diagnosis.seen in numbers
     stories = {name: story for row in diagnosis.rows for name, story in row.stories.items()}
     return {
-        "rows": [[row.head, beginning(row.text, longest), list(row.stories)] for row in diagnosis.rows],
+        "rows": [[row.head, beginning(row.text, longest), list(row.stories), _in_words(row)] for row in diagnosis.rows],
         "stories": [[name, story.file, story.text] for name, story in stories.items()],
         "seen": diagnosis.seen,
         "decided": diagnosis.decided if has_both else None,
         "deciding": diagnosis.deciding,
         "outside": sorted(diagnosis.outside & numbers),
     }
+
+
+def _in_words(row: DiagnosisRow) -> list[str]:
+    """Return what each flaw that a row names is, with its name where there are several."""
+    known = {name: story.in_words for name, story in row.stories.items() if story.in_words}
+    return list(known.values()) if len(row.stories) == 1 else [f"{name}: {text}" for name, text in known.items()]

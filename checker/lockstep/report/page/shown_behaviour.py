@@ -73,10 +73,11 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class FlawStory:
-    """The story of a flaw as text, and the file that it is from."""
+    """The story of a flaw as text, the file that it is from, and in a line what the flaw is, and its repair."""
 
     file: str
     text: str
+    in_words: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -830,7 +830,7 @@
   }
 
   // A sentence in which each flaw that has a story leads to it.
-  function causeRow([head, text, names]) {
+  function causeRow([head, text, names, inWords]) {
     const said = make("dd");
     let rest = text;
     for (const name of names) {
@@ -842,7 +842,7 @@
       said.append(...linked(rest.slice(0, begin)), link);
       rest = rest.slice(begin + name.length);
     }
-    said.append(...linked(rest));
+    said.append(...linked(rest), ...inWords.map((each) => make("div", each)));
     return [make("dt", head), said];
   }
 
