@@ -132,6 +132,15 @@ def test_the_page_opens_where_it_was_decided_and_jumps_to_where_it_is_seen(opene
     assert at(opened) == decided
 
 
+def test_the_node_of_a_refused_step_is_shown_as_before_it(opened: Page, figure8: Path) -> None:
+    _, seen = steps_of(figure8)
+    acting = opened.locator("#nodes .acts h3")
+    opened.click("#seen")
+    assert f"before {name_of(figure8, seen)}" in acting.inner_text()
+    opened.keyboard.press("ArrowLeft")
+    assert "before line" not in opened.inner_text("#nodes")
+
+
 def test_both_steps_are_marked_and_named_in_the_picture_and_on_the_slider(opened: Page) -> None:
     assert [each.rstrip(" ▲") for each in opened.locator("#canvas .named").all_text_contents()] == [
         "decided here",

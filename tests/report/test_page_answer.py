@@ -220,6 +220,16 @@ def test_an_exported_trace_is_not_searched_for_causes() -> None:
     assert page_content(*view_trace(ROWS["VoteFile"].path, {"repaired": True}))["diagnosis"] is None
 
 
+def test_the_message_that_a_refused_step_takes_ends_there() -> None:
+    """The state of the spec is that before the step, in which the message is still under way."""
+    tree = page_content(*view_trace(ROWS["StaleInstall"].path, {"repaired": True}))
+    last = tree["steps"][-1]
+    assert last["refused"]
+    (taken,) = (each for each in tree["messages"] if each["ended"] == last["number"])
+    assert (taken["label"], taken["fate"]) == ("InstallSnapshot", "received")
+    assert tree["nodes"][taken["dst"]] == tree["nodes"][last["node"]]
+
+
 # ---- The stories of flaws ----
 
 

@@ -45,6 +45,8 @@ def flights(steps: Sequence[ShownStep], network: str, picture: Picture) -> list[
             if channel is not before:
                 tracker.record(key, _counted(before), _counted(channel), None if at == 0 else step)
                 channels[key] = channel
+        if step.is_refused:
+            tracker.receive_refused(step)
     return tracker.flights
 
 
@@ -76,6 +78,15 @@ class _FlightTracker:
             flight = Flight(message, *key, None if step is None else step.number, is_copy=is_copy)
             flying.append(flight)
             self.flights.append(flight)
+
+    def receive_refused(self, step: ShownStep) -> None:
+        """Let the message that a refused step takes end there, though the spec's state keeps it."""
+        taken = list(step.args.values())
+        for (_, dst), flying in self._under_way.items():
+            flight = next((each for each in flying if dst == step.node and each.message in taken), None)
+            if flight is not None:
+                flight.ended, flight.fate = step.number, RECEIVED
+                return
 
     def _is_same(self, message: Value, other: Value) -> bool:
         """Return whether two messages differ only in fields that may change under way."""

@@ -405,14 +405,14 @@
     const [base, most] = indexes(), drawn = [], end = LEFT + (most - base + 1) * CELL + 40;
     panels.forEach((kept, node) => {
       const look = lookAt(node, current), before = current ? lookAt(node, current - 1) : look;
-      const acts = steps[current].node === node;
+      const acts = steps[current].node === node, refused = acts && steps[current].refused === true;
       kept.panel.classList.toggle("acts", acts);
-      if (kept.look === look && kept.before === before && kept.base === base && kept.most === most) return;
-      Object.assign(kept, { look, before, base, most });
+      if (kept.look === look && kept.before === before && kept.base === base && kept.most === most && kept.refused === refused) return;
+      Object.assign(kept, { look, before, base, most, refused });
       kept.panel.classList.toggle("stopped", !look.up);
       const drawing = log(look, before, base, end);
       const focused = kept.panel.contains(document.activeElement);
-      kept.panel.replaceChildren(heading(nodes[node], look, before), drawing);
+      kept.panel.replaceChildren(heading(nodes[node], look, before, refused), drawing);
       if (focused) drawing.focus();
       drawn.push(drawing);
     });
@@ -422,8 +422,9 @@
     drawn.forEach((drawing, place) => { drawing.scrollLeft = Math.max(0, end - widths[place]); });
   }
 
-  function heading(name, look, before) {
+  function heading(name, look, before, refused) {
     const line = make("h3", `${name}: ${look.role} `);
+    if (refused) line.append(make("span", `before ${nameAt(current)} `, "bad"));
     const facts = make("span", undefined, "facts");
     const old = new Map(before.facts);
     look.facts.forEach(([fact, value], index) => {
