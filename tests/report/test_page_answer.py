@@ -257,6 +257,10 @@ def test_a_cause_has_the_stories_of_all_flaws_that_it_names() -> None:
     assert in_words == ["ReapedInstall", "StaleInstall"]
 
 
+def test_a_spec_without_a_table_of_flaws_has_no_stories() -> None:
+    assert flaw_stories("lab") == {}
+
+
 def test_where_there_are_no_stories_a_flaw_has_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def missing() -> Path:
         raise FileNotFoundError(tmp_path)

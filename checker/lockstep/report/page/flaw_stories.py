@@ -35,8 +35,10 @@ def flaw_stories(system: str) -> dict[str, FlawStory]:
 
 
 def _in_words(system: str) -> dict[str, str]:
-    """Return in a line what each flaw of a system is, and its repair."""
+    """Return in a line what each flaw of a system is, and its repair; none where its spec has no table of flaws."""
     readme = spec_dir() / system / "README.md"
+    if not readme.is_file():
+        return {}
     _, _, table = readme.read_text(encoding="utf-8").partition("\n| flaw | as published | repaired | origin |\n")
     rows = _ROW.findall(table.partition("\n\n")[0])
     return {
