@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,10 +21,13 @@ from lockstep.systems.system import System
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.search_options import SearchOptions
-from lockstep.tla.values.kinds import ArgumentError, ModelValue
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
+from lockstep.tla.values.kinds import ArgumentError, ModelValue, Value
 from lockstep.trace.json_lines import TraceError
 from tests.support.programs.plays import (
     LOCK_SERVICE,
+    RAFT,
     STEPS,
     VIOLATED,
     flawed,
@@ -54,6 +58,22 @@ def test_each_state_offers_the_steps_of_the_spec_each_once(game: Game) -> None:
         assert len(offered) == len(set(offered))
         assert set(offered) == listed
     assert len(session.offers(5).steps) > 3
+
+
+def test_a_spec_with_an_infinite_set_is_asked_for_all_successors_once_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[State] = []
+    successors = Spec.successors
+
+    def counted(spec: Spec, state: State) -> Iterator[tuple[str, dict[str, Value], State]]:
+        asked.append(state)
+        return successors(spec, state)
+
+    monkeypatch.setattr(Spec, "successors", counted)
+    session = play_trace(RAFT).session
+    for at in range(5):
+        notes = session.offers(at).notes
+        assert notes == ("the arguments of DispatchLogs must be written: Seq(S) is infinite and cannot be listed",)
+    assert asked == [session.initial[0]]
 
 
 def test_a_step_from_an_earlier_state_makes_a_branch_and_leaves_the_other_as_it_is(game: Game) -> None:

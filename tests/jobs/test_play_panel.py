@@ -21,10 +21,8 @@ from lockstep.jobs.play.play_page import page_tree
 from lockstep.systems.node_picture import is_message
 from lockstep.tla.values.kinds import format_value
 from tests.support.places import ROOT
-from tests.support.programs.plays import SCENARIO, STEPS, flawed, lock_service, played, ways
+from tests.support.programs.plays import RAFT, SCENARIO, STEPS, flawed, lock_service, played, ways
 
-#: A trace of hashicorp/raft in which a leader sends, and a client may write.
-RAFT = ROOT / "traces" / "counterexamples" / "hashicorp" / "log" / "truncate_without_conflict.trace.ndjson"
 #: One of DLedger whose leader has sent what waits.
 DLEDGER = ROOT / "traces" / "counterexamples" / "dledger" / "push" / "late_truncate.trace.ndjson"
 

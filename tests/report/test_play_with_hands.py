@@ -13,15 +13,12 @@ from playwright.sync_api import Browser, Page, Route, expect
 from lockstep.jobs.play.play_game import play_trace
 from lockstep.jobs.play.play_session import Visit
 from lockstep.jobs.play.watched_expressions import SlowExpressionError, WatchedExpressions
-from tests.support.places import ROOT
 from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM
 from tests.support.programs.played_pages import opened, served, stands_at
-from tests.support.programs.plays import STEPS, flawed, lock_service, played
+from tests.support.programs.plays import RAFT, STEPS, flawed, lock_service, played
 from tests.support.sampling import sampled
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
-
-RAFT = ROOT / "traces" / "counterexamples" / "hashicorp" / "log" / "truncate_without_conflict.trace.ndjson"
 
 
 #: Where parts of the page stand in the window.

@@ -17,8 +17,10 @@ FLAWED, VIOLATED, STEPS = "late_truncate_bug", "CommittedEntriesStayProp", 15
 
 LOCK_SERVICE = ROOT / "docs" / "lock_service" / "LockService.tla"
 
+#: A trace of hashicorp/raft in which a leader sends, and a client may write what is from an infinite set.
+RAFT = ROOT / "traces" / "counterexamples" / "hashicorp" / "log" / "truncate_without_conflict.trace.ndjson"
 
-#: The steps of that, as the docs have them.
+#: The steps of the flawed model, as the docs have them.
 SCENARIO = ROOT / "docs" / "traces" / "late_truncate.scenario.ndjson"
 
 

@@ -95,6 +95,9 @@ class Offers:
         return frozenset(step.action for step in self.steps)
 
 
+#: A step: action, arguments, the state after it.
+_Step: TypeAlias = tuple[str, Mapping[str, Value], State]
+
 #: Suggests steps of a state: actions with arguments.
 Suggest: TypeAlias = Callable[[Visit], Iterable[tuple[str, Mapping[str, Value]]]]
 
@@ -123,6 +126,8 @@ class Session:
         self._properties = PropertyEvaluator(spec)
         self._offers: dict[int, Offers] = {}
         self._suggest = suggest
+        # An infinite set that fails here fails everywhere, and late: after most of the work, and a search for where.
+        self._lists_by_action = self._successors(self.initial[0]) is None
         self._children: dict[tuple[int | None, State, str, tuple[Value, ...]], int] = {}
         self.begin()
 
@@ -214,14 +219,23 @@ class Session:
         if not self.spec.constraint(state):
             return Offers((), ("the cfg's CONSTRAINT is false in this state: a search does not go on from it",))
         notes: list[str] = []
-        try:
-            steps = list(islice(self.spec.successors(state), MAX_OFFERS + 1))
-        except TlaError:  # one action has no value, or an infinite set; the others are tried one by one
-            steps = list(islice(self._by_action(state, notes), MAX_OFFERS + 1))
+        steps = self._listed(state, notes)
         if len(steps) > MAX_OFFERS:
             notes.append(f"there are more than {MAX_OFFERS:,} steps; the first are offered")
         offered = [*self._numbered(state, [*steps[:MAX_OFFERS], *self._suggested(visit)])]
         return Offers(tuple(offered), tuple(notes))
+
+    def _listed(self, state: State, notes: list[str]) -> list[_Step]:
+        """Return the first steps of a state; where an action has no value, or an infinite set, those of the others."""
+        steps = None if self._lists_by_action else self._successors(state)
+        return list(islice(self._by_action(state, notes), MAX_OFFERS + 1)) if steps is None else steps
+
+    def _successors(self, state: State) -> list[_Step] | None:
+        """Return the first steps of a state, all actions at once; None where one of them has no value."""
+        try:
+            return list(islice(self.spec.successors(state), MAX_OFFERS + 1))
+        except TlaError:
+            return None
 
     def _suggested(self, visit: Visit) -> Iterator[tuple[str, Mapping[str, Value], State]]:
         """Yield the suggested steps that the spec allows."""
