@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from lockstep.jobs.play.play_game import play_trace
+from lockstep.jobs.play.play_game import play_model, play_trace
 from lockstep.jobs.play.play_session import Visit
 from lockstep.jobs.play.watched_expressions import SlowExpressionError, WatchedExpressions
 from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM
@@ -119,6 +119,10 @@ def test_a_message_under_way_has_a_menu_that_delivers_loses_and_explains(browser
         assert ".tla:" in menu.locator(".reason").first.inner_text()
         # Its first entry has the focus; the arrows go from entry to entry, and Escape back to where it was opened.
         assert tab.evaluate("document.activeElement.textContent") == "HandleDoTruncate"
+        tab.keyboard.press("ArrowUp")
+        expect(menu.locator("button:visible, summary").last).to_be_focused()
+        tab.keyboard.press("ArrowDown")
+        assert tab.evaluate("document.activeElement.textContent") == "HandleDoTruncate"
         tab.keyboard.press("ArrowDown")
         assert tab.evaluate("document.activeElement.textContent").startswith("Lose")
         stands_at(tab, 9)
@@ -169,6 +173,60 @@ def test_a_node_has_a_menu_with_a_clients_write_and_its_faults_in_hashicorps_que
         stands_at(tab, game.begin + 2)
         tab.locator("#lanes button", has_text="n2").click()
         assert menu.locator("[data-offered]", has_text="Restart").count() == 1
+
+
+def menu_of(tab: Page, node: str) -> Locator:
+    """The menu of a node, opened by the keyboard alone, with what is not enabled."""
+    tab.locator("#lanes button", has_text=node).focus()
+    tab.keyboard.press("Enter")
+    menu = tab.locator(".menu")
+    expect(menu.locator(".greyed").first).to_be_visible()
+    return menu
+
+
+def test_a_node_is_cut_off_in_one_gesture_and_gone_back_from_as_a_whole_or_step_by_step(browser: Browser) -> None:
+    game, _ = played()
+    with opened(browser, replace(game, begin=9)) as (tab, _server):
+        stands_at(tab, 9)
+        before = tab.evaluate("location.hash")
+        cut = menu_of(tab, "n2").locator("[data-offered='cut']")
+        assert cut.inner_text() == "cut off lose the 2 messages to and from n2 under way"
+        for _ in range(2):
+            tab.keyboard.press("ArrowDown")
+        expect(cut).to_be_focused()
+        tab.keyboard.press("Enter")
+        stands_at(tab, 11)
+        assert tab.locator("#inbox button").count() == 0
+        assert tab.locator("#canvas .flight.lost").count() == 2
+        assert tab.evaluate("document.activeElement.textContent") == "n2"
+        link = tab.evaluate("location.hash")
+        tab.go_back()
+        stands_at(tab, 9)
+        assert tab.evaluate("location.hash") == before
+        tab.go_forward()
+        stands_at(tab, 11)
+        tab.keyboard.press("u")
+        stands_at(tab, 10)
+        assert tab.locator("#inbox button").count() == 1
+        tab.reload()
+        tab.evaluate(f"location.hash = {link!r}")
+        stands_at(tab, 11)
+
+
+def test_a_node_that_cannot_be_cut_off_has_that_greyed_with_the_reason(browser: Browser) -> None:
+    with opened(browser, play_model("commit_unverified_bug")) as (tab, _):
+        stands_at(tab, 0)
+        greyed = menu_of(tab, "n1").locator("li:has(.greyed:text('cut off'))")
+        assert greyed.locator(".reason").inner_text() == "no message to or from n1 is under way"
+        tab.keyboard.press("Escape")
+        tab.locator('#offers [data-offer][aria-label^="ReplicateTo"]').first.click()
+        stands_at(tab, 1)
+        greyed = menu_of(tab, "n1").locator("li:has(.greyed:text('cut off'))")
+        assert '"Loss" \\in Environment' in greyed.locator(".reason").inner_text()
+        assert tab.locator("[data-offered='cut']").count() == 0
+        greyed.locator("button").click()
+        expect(tab.locator("#notice")).to_contain_text("cannot be lost")
+        stands_at(tab, 1)
 
 
 def test_what_is_not_enabled_is_searched_by_action_argument_or_node(browser: Browser) -> None:
@@ -230,7 +288,7 @@ def test_the_address_has_the_path_and_another_process_takes_its_steps_again(brow
 @pytest.mark.nightly
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1200, 390])
-def test_axe_finds_nothing_in_a_menu_and_in_a_search(browser: Browser, scheme: Any, width: int) -> None:
+def test_axe_finds_nothing_in_menus_and_in_a_search(browser: Browser, scheme: Any, width: int) -> None:
     game, _ = played()
     with served(replace(game, begin=9)) as server:
         tab = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 800})
@@ -238,11 +296,13 @@ def test_axe_finds_nothing_in_a_menu_and_in_a_search(browser: Browser, scheme: A
         stands_at(tab, 9)
         tab.fill("#wanted", "DoAppend")
         expect(tab.locator("#found li").first).to_be_visible()
-        tab.locator("#inbox button").first.click()
-        expect(tab.locator(".menu .greyed").first).to_be_visible()
-        results = Axe().run(tab)
+        violations = []
+        for opener in ("#inbox button", "#lanes button"):
+            tab.locator(opener).first.click()
+            expect(tab.locator(".menu .greyed").first).to_be_visible()
+            violations += Axe().run(tab).response["violations"]
         tab.close()
-    assert [(each["id"], each["nodes"][0]["html"]) for each in results.response["violations"]] == []
+    assert [(each["id"], each["nodes"][0]["html"]) for each in violations] == []
 
 
 @pytest.mark.nightly

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lockstep.jobs.play.cut_off import can_be_cut_off
 from lockstep.jobs.play.path_links import link_to
 from lockstep.jobs.play.play_game import Game
 from lockstep.jobs.play.play_session import Offer, Visit
@@ -47,6 +48,7 @@ def panel(game: Game, at: int, since: int = 0) -> Tree:
         "groups": [{"title": title, "actions": actions} for title, actions in groups.items() if actions],
         "never": [name for name in session.spec.actions if name in session.spec.never],
         "underWay": here.numbers,
+        "canBeCutOff": can_be_cut_off(game, at),
         "notes": notes,
         "branches": [_branch(end) for end in session.ends()[-MAX_BRANCHES:]],
         "initial": {"count": len(session.initial), "chosen": session.path(at)[0].choice},

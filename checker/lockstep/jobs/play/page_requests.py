@@ -10,6 +10,7 @@ import msgspec
 
 from lockstep.base.characters import counted, visible
 from lockstep.base.errors import BadInputError
+from lockstep.jobs.play.cut_off import losing_steps
 from lockstep.jobs.play.disabled_steps import Wanted, disabled_steps
 from lockstep.jobs.play.offered_steps import MessagesUnderWay, panel
 from lockstep.jobs.play.path_links import follow_link
@@ -85,6 +86,13 @@ class ExplainAction(msgspec.Struct, tag="why", forbid_unknown_fields=True, froze
     args: _Args | None = None
 
 
+class CutOff(msgspec.Struct, tag="cut", forbid_unknown_fields=True, frozen=True):
+    """Cut a node off: the network loses every message to and from it that is under way, by one step each."""
+
+    at: _Place
+    node: _Text
+
+
 class StartOver(msgspec.Struct, tag="begin", forbid_unknown_fields=True, frozen=True):
     """Go to an initial state, by its place among them."""
 
@@ -122,7 +130,7 @@ class WatchExpressions(msgspec.Struct, tag="watch", forbid_unknown_fields=True, 
     again: bool = False
 
 
-_TAKEN = TakeOffer | TakeStep | StartOver | FollowLink
+_TAKEN = TakeOffer | TakeStep | CutOff | StartOver | FollowLink
 _REQUESTS = _TAKEN | ShowPath | ListSteps | ExplainAction | FindDisabled | WatchExpressions | SavePath
 
 
@@ -139,6 +147,7 @@ class RequestHandler:
             ListSteps: lambda request: panel(game, request.at, request.since),
             TakeOffer: self._take_offer,
             TakeStep: self._take_step,
+            CutOff: self._cut_off,
             ExplainAction: self._explain,
             StartOver: lambda request: self._show(self._session.begin(request.initial).number),
             SavePath: self._save,
@@ -193,6 +202,12 @@ class RequestHandler:
         offer = self._session.step(request.at, request.action, self._values(request.action, request.args))
         return self._show(self._session.take(request.at, offer).number)
 
+    def _cut_off(self, request: CutOff) -> Tree:
+        at = request.at
+        for step in losing_steps(self._game, at, request.node):
+            at = self._session.take(at, step).number
+        return self._show(at)
+
     def _explain(self, request: ExplainAction) -> Tree:
         name, session = request.action, self._session
         if request.args is None:
@@ -225,7 +240,16 @@ class RequestHandler:
             if message is None:
                 raise RefusedError(f"no message {request.message} is under way in state {request.at}")
         wanted = Wanted(tuple(request.words.split()), request.node, message)
-        return disabled_steps(self._game, request.at, wanted)
+        found = disabled_steps(self._game, request.at, wanted)
+        return {**found, "notCutOff": self._why_not_cut_off(request)} if request.node else found
+
+    def _why_not_cut_off(self, request: FindDisabled) -> list[str]:
+        """Return why a node cannot be cut off; nothing where it can."""
+        try:
+            losing_steps(self._game, request.at, request.node)
+        except StepRefusedError as error:
+            return [str(error), *error.lines]
+        return []
 
     def _save(self, request: SavePath) -> Tree:
         if request.form == "scenario":

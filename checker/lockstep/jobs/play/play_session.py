@@ -266,13 +266,16 @@ class Session:
                     yield Offer(action, args, after, len(known) - 1)
 
     def step(self, at: int, action: str, args: Mapping[str, Value], choice: int = 0) -> Offer:
-        """Return the step of an action with given arguments.
+        """Return the step of an action with given arguments in a state that was reached; raises as step_from does."""
+        return self.step_from(self.visit(at).state, action, args, choice)
+
+    def step_from(self, state: State, action: str, args: Mapping[str, Value], choice: int = 0) -> Offer:
+        """Return the step of an action with given arguments in any state.
 
         Raises StepRefusedError where the spec or the cfg's constraints do not allow it; ArgumentError where an argument
         cannot be compared with the set that it is from; BadInputError where there is no such action, or it has other
         parameters.
         """
-        state = self.visit(at).state
         self._refuse_unknown(action, args)
         if not self.spec.constraint(state):
             raise StepRefusedError("the cfg's CONSTRAINT is false in the state before")

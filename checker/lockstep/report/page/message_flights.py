@@ -38,16 +38,22 @@ def flights(steps: Sequence[ShownStep], network: str, picture: Picture) -> list[
     channels, `[src][dst]`, each a sequence or a bag of messages.
     """
     tracker = _FlightTracker(picture)
-    channels: dict[tuple[str, str], Value] = {}
+    known: dict[tuple[str, str], Value] = {}
     for at, step in enumerate(steps):
         for key, channel in _channels(step.state[network]):
-            before = channels.get(key, ())
+            before = known.get(key, ())
             if channel is not before:
                 tracker.record(key, _counted(before), _counted(channel), None if at == 0 else step)
-                channels[key] = channel
+                known[key] = channel
         if step.is_refused:
             tracker.receive_refused(step)
     return tracker.flights
+
+
+def channels(network: Value) -> Iterator[tuple[tuple[str, str], Counter[Value]]]:
+    """Yield the messages of each channel of a network, counted, by the names of its sender and its receiver."""
+    for ends, channel in _channels(network):
+        yield ends, _counted(channel)
 
 
 class _FlightTracker:

@@ -99,7 +99,7 @@
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!step) return;
     event.preventDefault();
-    const all = [...menu.querySelectorAll("button, summary")].filter((each) => each.offsetParent);
+    const all = [...menu.querySelectorAll("button, summary")].filter((each) => each.checkVisibility());
     if (all.length) all[(all.indexOf(document.activeElement) + step + all.length) % all.length].focus();
   }
 

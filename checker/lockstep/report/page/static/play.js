@@ -64,8 +64,9 @@
 
   const here = () => path[place()];
   const undo = () => {
-    if (play.parent === null) notify("This is an initial state: there is no step to undo.");
-    else go({ type: "show", at: play.parent });
+    const parent = place() ? path[place() - 1] : play.parent;  // what `play` has may still be of another state
+    if (parent === null) notify("This is an initial state: there is no step to undo.");
+    else go({ type: "show", at: parent });
   };
 
   // ---- The address ----------------------------------------------------------------------------------
@@ -224,8 +225,11 @@
   async function addDisabled(shown, wanted, without) {
     const answer = await ask({ type: "find", at: play.at, since: path[0], ...wanted });
     if (!answer) return;
-    menu.addDisabled(shown, answer.found.map(({ action, label, args, reason }) => (
-      { name: action, words: without(label), reason: reason[0], act: () => why(action, args) })), answer.more);
+    const { notCutOff = [], found, more } = answer;
+    const whole = notCutOff.length
+      ? [{ name: "cut off", words: "", reason: notCutOff.slice(0, 2).join(": "), act: () => notify(notCutOff.join("\n")) }] : [];
+    menu.addDisabled(shown, [...whole, ...found.map(({ action, label, args, reason }) => (
+      { name: action, words: without(label), reason: reason[0], act: () => why(action, args) }))], more);
   }
 
   hooks.message = (message, event, from) => {
@@ -243,6 +247,17 @@
     if (isHere) addDisabled(shown, { message: number }, without);
   };
 
+  // One gesture, and one entry of the browser's history, but as many steps of the path as messages are lost.
+  function cutOff(name) {
+    const node = nodes().indexOf(name), lost = play.underWay.filter((number) => {
+      const { src, dst } = messages()[number];
+      return src === node || dst === node;
+    });
+    const what = lost.length === 1 ? "the message" : `the ${lost.length} messages`;
+    return { name: "cut off", words: `lose ${what} to and from ${name} under way`, offer: "cut",
+      act: () => go({ type: "cut", at: play.at, node: name }, () => laneButton(name)) };
+  }
+
   function nodeMenu(name, from, event) {
     if (play.at !== here()) return;
     const without = (label) => label.startsWith(`${name}, `) ? label.slice(name.length + 2) : label === name ? "" : label;
@@ -252,6 +267,7 @@
       { title: "Its own steps", entries: own((step, title) => title === "Actions" && !step.messages.length) },
       { title: "Messages to it", entries: own((step, title) => title === "Actions" && step.messages.length > 0) },
       { title: "Faults", entries: own((_, title) => title === "Faults") },
+      { title: "Let the network", entries: play.canBeCutOff.includes(name) ? [cutOff(name)] : [] },
     ] });
     addDisabled(shown, { node: name }, without);
   }
