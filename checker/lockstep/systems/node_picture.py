@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -65,7 +65,8 @@ class Picture:
     message in a word or two. `loses` and `doubles` are the actions by which the network loses a message, and delivers
     it once more; `changes` are the fields of a message that may change while it is under way. `log` is the field of a
     node that holds its log, `log_begins` the index of its first entry, and `entry` names an entry with its term.
-    `grants` says whether a message is a vote that is granted.
+    `grants` says whether a message is a vote that is granted; `votes` returns the votes that a step of an action with
+    its arguments grants without a message, each the node that votes and the one that it votes for.
     """
 
     nodes: str
@@ -79,3 +80,4 @@ class Picture:
     log_begins: int
     entry: Callable[[Value], str]
     grants: Callable[[Value], bool]
+    votes: Callable[[str, Mapping[str, Value]], Sequence[tuple[Value, Value]]]

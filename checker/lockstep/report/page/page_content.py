@@ -218,10 +218,20 @@ def _steps(
             tree["line"] = f"{step.source}:{step.line}" if step.source else f"line {step.line}"
         elif step.is_hidden:
             tree["line"] = "in no line"
+        if picture is not None and (votes := [*_votes(step, names, picture)]):
+            tree["votes"] = votes
         if step.is_refused:
             tree["refused"] = True
         yield tree
         before = step
+
+
+def _votes(step: ShownStep, names: Sequence[str], picture: Picture) -> Iterator[list[int]]:
+    """Yield the votes that a step grants without a message: the places of the node that votes, and of its candidate."""
+    for each in () if step.is_refused else picture.votes(step.action, step.args):
+        voter, candidate = map(shown, each)
+        if voter in names and candidate in names:
+            yield [names.index(voter), names.index(candidate)]
 
 
 def argument_text(value: Value, picture: Picture | None, printer: ValuePrinter) -> str:

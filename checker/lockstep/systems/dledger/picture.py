@@ -70,6 +70,16 @@ def _grants(message: Value) -> bool:
     return bool(m["kind"] == "response" and m["type"] == "VOTE" and m["code"] == "ACCEPT")
 
 
+def _votes(action: str, args: Mapping[str, Value]) -> list[tuple[Value, Value]]:
+    """Return the votes of an election without messages: of all voters in one step, or of one."""
+    node = args.get("n")
+    if action == "ElectLeader":
+        return [(voter, node) for voter in sorted(args.get("voters", ()), key=shown) if voter != node]
+    if action == "SetCurrVoteFor":
+        return [(node, args["candidate"])] if args.get("candidate", node) != node else []
+    return []
+
+
 PICTURE = Picture(
     nodes="node",
     draw=_draw,
@@ -82,6 +92,7 @@ PICTURE = Picture(
     log_begins=0,
     entry=_entry,
     grants=_grants,
+    votes=_votes,
 )
 
 #: The faults of the network, of a process or of a machine, and the recovery from them.

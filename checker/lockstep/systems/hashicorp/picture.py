@@ -100,6 +100,7 @@ PICTURE = Picture(
     log_begins=1,
     entry=_entry,
     grants=_grants,
+    votes=lambda action, args: (),
 )
 
 #: Faults of the network and of processes, and the recovery from them; a crash or a store failure within a step

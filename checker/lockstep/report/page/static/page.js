@@ -182,6 +182,9 @@
     return `${message.label} from ${nodes[message.src]} to ${nodes[message.dst]}${sent}${end}${copy}${late}`;
   }
 
+  // The head of an arrow: its tip, and the direction that it points in.
+  const headOf = (x, y, ux, uy) => `M ${x} ${y} L ${x - ux * 8 - uy * 4} ${y - uy * 8 + ux * 4} L ${x - ux * 8 + uy * 4} ${y - uy * 8 - ux * 4} z`;
+
   function arrow(message) {
     const [x1, y1, x2, y2] = path(message);
     const group = draw("g", isFaintMessage(message) ? { class: "faint" } : {});
@@ -191,10 +194,7 @@
     if (message.fate !== "lost") {
       const length = Math.hypot(x2 - x1, y2 - y1) || 1, ux = (x2 - x1) / length, uy = (y2 - y1) / length;
       const gap = message.ended === null ? 0 : 6, [tx, ty] = [x2 - ux * gap, y2 - uy * gap];
-      group.append(draw("path", {
-        d: `M ${tx} ${ty} L ${tx - ux * 8 - uy * 4} ${ty - uy * 8 + ux * 4} L ${tx - ux * 8 + uy * 4} ${ty - uy * 8 - ux * 4} z`,
-        class: message.ended === null ? "head open" : "head",
-      }));
+      group.append(draw("path", { d: headOf(tx, ty, ux, uy), class: message.ended === null ? "head open" : "head" }));
     }
     if (message.vote) group.append(draw("text", { x: x2 - 11, y: y2 + (y2 > y1 ? -10 : 20), class: "glyph granted" }, "✓"));
     const glyph = message.fate === "lost" ? "✕" : message.fate === "under way" ? "…" : message.late ? "late" : "";
@@ -204,6 +204,25 @@
     const hit = titled(draw("line", { x1, y1, x2, y2, class: "hit" }), messageText(message));
     hit.addEventListener("click", (event) => choose(message, event));
     group.append(hit);
+    return group;
+  }
+
+  // A vote that a step grants without a message: an arrow within its column from or to the step's dot, marked where it is granted.
+  function ballot([voter, candidate], step, place) {
+    const x = xOf(place), aside = COLUMN / 2 - 4, y1 = yOf(voter), y2 = yOf(candidate);
+    const [x1, x2] = voter === step.node ? [x, x + aside] : [x - aside, x];
+    const length = Math.hypot(x2 - x1, y2 - y1), ux = (x2 - x1) / length, uy = (y2 - y1) / length;
+    const [tx, ty] = [x2 - ux * 6, y2 - uy * 6];
+    const group = draw("g", isFaint(step.number) ? { class: "faint" } : {});
+    const title = `vote of ${nodes[voter]} for ${nodes[candidate]}, granted ${doneAt(step.number)}`;
+    const hit = titled(draw("line", { x1, y1, x2, y2, class: "hit ballot" }), title);
+    hit.addEventListener("click", () => show(place));
+    group.append(
+      draw("line", { x1, y1, x2: tx, y2: ty, class: "flight vote" }),
+      draw("path", { d: headOf(tx, ty, ux, uy), class: "head" }),
+      draw("text", { x: x1, y: y1 + (y2 > y1 ? -7 : 16), class: "glyph granted" }, "✓"),
+      hit,
+    );
     return group;
   }
 
@@ -258,7 +277,7 @@
     });
     svg.append(...flying.map(arrow));
     for (let place = from; place <= to; place += 1) {
-      svg.append(dot(steps[place], place));
+      svg.append(...(steps[place].votes ?? []).map((vote) => ballot(vote, steps[place], place)), dot(steps[place], place));
       const apart = Math.abs(place - current);
       if (apart === 0 || (numberAt(place) % 10 === 0 && apart > 1)) {
         const label = content.lines && !apart ? nameAt(place) : String(numberAt(place));
