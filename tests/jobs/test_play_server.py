@@ -27,7 +27,7 @@ from lockstep.cli.play_command import command
 from lockstep.jobs.play.page_requests import RequestHandler
 from lockstep.jobs.play.play_server import MAX_BODY_BYTES, PlayServer
 from lockstep.jobs.play.play_session import Offer, Visit
-from lockstep.systems.registry import model_names
+from lockstep.systems.registry import manifests, model_names
 from tests.support.programs import lockstep_command
 from tests.support.programs.plays import FLAWED, LOCK_SERVICE, SCENARIO, lock_service, scenario_file, ways
 
@@ -451,16 +451,59 @@ def test_wrong_usage_is_reported(words: tuple[str, ...], message: str) -> None:
         command.main(list(words), standalone_mode=False)
 
 
-def test_without_anything_to_play_the_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main([], standalone_mode=False) == 0
-    printed = capsys.readouterr().out
+def listed(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+    """The lines that the command prints without anything to play."""
+    assert command.main([*words], standalone_mode=False) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_without_anything_to_play_the_models_of_flaws_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = listed(capsys)
+    models = [entry for manifest in manifests() for entry in manifest.models]
+    rows = [line.split() for line in lines if line.startswith("  ") and not line.startswith("  model ")]
+    assert [row[0] for row in rows] == [entry.name for entry in models if entry.is_of_flaw]
+    assert ["late_truncate_bug", "LateTruncate", "CommittedEntriesStayProp", "15"] in rows
+    by_name = {entry.name: entry for entry in models}
+    for name, *_, fails, steps in rows:
+        assert (fails, int(steps) + 1) == (by_name[name].violates, by_name[name].depth)
+
+
+def test_the_lab_is_listed_by_its_name_and_a_model_of_it_by_the_rule_that_it_leaves_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for words in ([], ["--all"]):
+        lines = listed(capsys, *words)
+        lab = lines[lines.index("Raft as in the labs of MIT 6.5840") :]
+        (row,) = [line for line in lab if line.startswith("  lab_vote_twice_bug ")]
+        assert re.match(r"  lab_vote_twice_bug +without VoteIsFree  ElectionSafety ", row)
+
+
+def test_the_list_of_flaws_fits_into_80_columns_but_for_the_names_of_one_system(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = listed(capsys)
+    wide = {number for number, line in enumerate(lines) if len(line) > 80}
+    titles = [number for number, line in enumerate(lines) if line and not line.startswith(" ")]
+    above = {lines[max(title for title in titles if title <= number)] for number in wide}
+    assert len(above) <= 1
+
+
+def test_all_models_are_listed_if_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = "\n".join(listed(capsys, "--all"))
     assert [name for name in model_names() if f"\n  {name} " not in printed] == []
-    assert re.search(r"\n  late_truncate_bug +LateTruncate +CommittedEntriesStayProp fails after \d+ steps", printed)
+    assert re.search(r"\n  late_truncate_bug +LateTruncate +CommittedEntriesStayProp fails after 15 steps", printed)
+    assert "A witness claims" in printed
+
+
+@pytest.mark.parametrize("words", [["late_truncate_bug"], ["--spec", str(LOCK_SERVICE)], ["--static", "out"]])
+def test_a_list_of_all_models_is_refused_beside_a_game(words: list[str]) -> None:
+    with pytest.raises(click.UsageError, match="--all lists models"):
+        command.main(["--all", *words], standalone_mode=False)
 
 
 def test_a_misspelt_model_is_reported_with_a_near_one() -> None:
     expected = (
-        r"no file 'late_trunkate_bug', and no model .*; did you mean late_truncate_bug.*`lockstep play` lists them"
+        r"no file 'late_trunkate_bug', and no model .*; did you mean late_truncate_bug.*`lockstep play --all` lists"
     )
     with pytest.raises(BadInputError, match=expected):
         command.main(["late_trunkate_bug"], standalone_mode=False)

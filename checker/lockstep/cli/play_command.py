@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from lockstep.jobs.play.opened_game import GameFiles
     from lockstep.jobs.play.play_game import Game
     from lockstep.jobs.play.play_scenario import Scenario
-    from lockstep.models.model_manifest import ModelEntry
+    from lockstep.models.model_manifest import Manifest, ModelEntry
+    from lockstep.systems.system import System
     from lockstep.systems.trace_opening import SpecOptions
 
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="The port to listen on (default: any that is free)."
 )
+@click.option("--all", "lists_all", is_flag=True, help="List all models, not only those of a flaw.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 @click.option(
     "--static",
@@ -53,6 +55,7 @@ def command(
     file: Path | None,
     output: Path | None,
     port: int,
+    lists_all: bool,
     opens: bool,
     folder: Path | None,
     pyodide: Path | None,
@@ -66,7 +69,7 @@ def command(
     `lockstep check` reads, or as a scenario, a list of steps that `--scenario` takes again.
 
     The page is served to this machine alone, at an address that nobody can guess, until Ctrl-C.
-    Without anything to play, the models are listed.
+    Without anything to play, the models of flaws are listed, with --all all models.
 
     With --static, nothing is served: the page is written into a folder of plain files, and played in any browser, from
     the disk or a web server, without lockstep. Without anything to play, the folder gets a level for each flaw, whose
@@ -87,11 +90,14 @@ def command(
     from lockstep.jobs.play.play_scenario import ScenarioRefusedError, read_scenario
 
     _refuse_together(output, port, opens, folder, pyodide)
-    if name is None and file is None and spec_options.own is None:
+    is_game = name is not None or file is not None or spec_options.own is not None
+    if lists_all and (is_game or folder is not None):
+        raise click.UsageError("--all lists models: leave the rest out")
+    if not is_game:
         if folder is not None:
             return _write_levels(folder, pyodide, spec_options.jar)
         _refuse_without_game(output, port, opens)
-        _list_models()
+        _list_models(lists_all)
         return 0
     scenario = None if file is None else read_scenario(file)
     files = _game_files(name, spec_options, scenario)
@@ -124,21 +130,46 @@ def _refuse_together(output: Path | None, port: int, opens: bool, folder: Path |
         raise click.UsageError("--pyodide is of --static DIR")
 
 
-def _list_models() -> None:
-    """Print the models of the systems that can be played, those first in which a flaw breaks something."""
-    from lockstep.report.text_table import table
+def _list_models(lists_all: bool) -> None:
+    """Print the models of the systems that can be played: those of a flaw alone, or all, and these first."""
     from lockstep.systems.registry import manifests, model_system
 
-    click.echo("lockstep play MODEL plays one of these, and lockstep play --spec My.tla a spec of your own.")
-    click.echo(
-        "Start with late_truncate_bug. A witness claims that something never happens, and is refuted on purpose.\n"
-    )
+    click.echo("lockstep play MODEL plays one of these, lockstep play --spec My.tla a spec of")
+    click.echo("your own. Start with late_truncate_bug.")
+    if lists_all:
+        click.echo("A witness claims that something never happens, and is refuted on purpose.")
+    else:
+        click.echo("--all lists the models in which every property holds, too, and the witnesses.")
     for manifest in manifests():
-        models = sorted(manifest.models, key=lambda each: (each.result != "violated", each.witness))
-        rows = [(each.name, each.switch or "", *_shown_by(each)) for each in models]
-        click.echo(f"{model_system(manifest.path).title}\n")
-        click.echo(table(("model", "flaw", "shows", "states"), rows))
-        click.echo()
+        system = model_system(manifest.path)
+        listed = _all_models(system, manifest) if lists_all else _flaw_models(system, manifest)
+        click.echo(f"\n{system.title}\n\n{listed}")
+
+
+def _flaw_models(system: System, manifest: Manifest) -> str:
+    """Return the models of one flaw each as a table: the flaw, which property fails, and after how many steps."""
+    from lockstep.report.text_table import table
+
+    rows = [
+        (each.name, _flaw(system, each), each.violates, each.depth and each.depth - 1)
+        for each in manifest.models
+        if each.is_of_flaw
+    ]
+    return table(("model", "flaw", "fails", "steps"), rows)
+
+
+def _all_models(system: System, manifest: Manifest) -> str:
+    """Return the models as a table, those first in which a flaw breaks something."""
+    from lockstep.report.text_table import table
+
+    models = sorted(manifest.models, key=lambda each: (each.result != "violated", each.witness))
+    rows = [(each.name, _flaw(system, each), *_shown_by(each)) for each in models]
+    return table(("model", "flaw", "shows", "states"), rows)
+
+
+def _flaw(system: System, model: ModelEntry) -> str:
+    """Return how the flaw of a model is shown; empty where a model is not of one."""
+    return "" if model.switch is None else system.switch_title.format(model.switch)
 
 
 def _shown_by(model: ModelEntry) -> tuple[str, str]:
@@ -180,7 +211,7 @@ def _open_game(files: GameFiles) -> Game:
             raise
         if files.model.endswith(".ndjson") or Path(files.model).name != files.model:  # no model is named like that
             raise UnknownModelError(f"no file {files.model!r}") from error
-        raise UnknownModelError(f"no file {files.model!r}, and {error}; `lockstep play` lists them") from error
+        raise UnknownModelError(f"no file {files.model!r}, and {error}; `lockstep play --all` lists them") from error
     finally:
         progress_end()
 

@@ -110,6 +110,11 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     note: str = ""
 
     @property
+    def is_of_flaw(self) -> bool:
+        """Whether it shows what one published flaw breaks."""
+        return self.result == "violated" and self.switch is not None and not self.witness
+
+    @property
     def cfg_name(self) -> str:
         """The cfg's file, from the manifest's folder."""
         folder = "witnesses" if self.witness else "bugs" if self.result == "violated" else "green"

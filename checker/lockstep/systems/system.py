@@ -150,7 +150,7 @@ class System:
     states, what `lockstep hunt` searches, what reads the logs that its nodes write for their operators, what reads
     their wire, the actions that are `faults`: of the network, of a process, of a machine, and the recovery from these.
     `client_writes` are the actions by which a node takes a write, each with what makes its arguments but for the node
-    out of a text.
+    out of a text. `switch_title` is how the switch of a model is shown, with its name for the braces.
     """
 
     spec: str
@@ -179,6 +179,7 @@ class System:
     wire: Callable[[], WireFormat] | None = None
     faults: frozenset[str] = frozenset()
     client_writes: Mapping[str, Callable[[str], Mapping[str, Value]]] = field(default_factory=dict)
+    switch_title: str = "{}"
 
     @property
     def module(self) -> Path:

@@ -52,7 +52,7 @@ def level_models() -> Iterator[ModelEntry]:
     """Yield the models of single flaws, of all systems."""
     for manifest in manifests():
         for entry in manifest.models:
-            if entry.result == "violated" and entry.switch is not None and not entry.witness:
+            if entry.is_of_flaw:
                 yield entry
 
 
