@@ -38,7 +38,7 @@ SHOTS = {
         905,
         ("--switch", "repaired"),
     ),
-    "view_torn_vote.png": Shot("torn_vote", "hashicorp/raft-1.7.3-torn_vote.ndjson", "LeaderCompleteness", 915),
+    "view_torn_vote.png": Shot("torn_vote", "hashicorp/raft-1.8.0-torn_vote.ndjson", "LeaderCompleteness", 915),
 }
 
 
