@@ -10,15 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.package_data import course_dir, spec_dir
-from lockstep.cli.command_line import cli
 from lockstep.jobs.course.course_exercises import (
     FindBug,
     Predict,
-    WriteGuard,
     exercise_names,
     load_exercise,
     student_files,
@@ -29,36 +26,23 @@ from lockstep.jobs.course.predict_steps import expected, run_exercise
 from lockstep.jobs.course.student_answers import AnswerError
 from lockstep.jobs.course.write_guard import BEGINS, GuardError
 from tests.support.places import ROOT
+from tests.support.programs.courses import (
+    BUGS,
+    CHAPTERS,
+    COURSE,
+    GUARDS,
+    PREDICTIONS,
+    ran,
+    solution,
+    template,
+    toml,
+)
 from tests.support.sampling import sampled
 
-COURSE = ROOT / "docs" / "course"
-SOLUTIONS = COURSE / "solutions"
-CHAPTERS = sorted(COURSE.glob("[0-9]_*.md"))
 PAGES = [COURSE / "README.md", *CHAPTERS]
 #: The page that the course starts with has no exercise, nor has the one of hashicorp/raft.
 ONE_PAGE = COURSE / "the_protocol_on_one_page.md"
 RAFT_PAGE = COURSE / "raft_on_one_page.md"
-
-PREDICTIONS = [name for name in exercise_names() if isinstance(load_exercise(name), Predict)]
-BUGS = [name for name in exercise_names() if isinstance(load_exercise(name), FindBug)]
-GUARDS = [name for name in exercise_names() if name not in PREDICTIONS + BUGS]
-
-
-def ran(*args: str | Path) -> tuple[int, str]:
-    """Run a command; return its exit code, and what it prints."""
-    result = CliRunner().invoke(cli, [str(arg) for arg in args], standalone_mode=False)
-    if result.exception is not None:
-        raise result.exception
-    return result.return_value or 0, result.stdout
-
-
-def solution(name: str) -> Path:
-    exercise = load_exercise(name)
-    return SOLUTIONS / (exercise.file if isinstance(exercise, WriteGuard) else f"{name}.toml")
-
-
-def template(name: str) -> Path:
-    return course_dir() / name / load_exercise(name).file
 
 
 # ---- Every exercise ----
@@ -101,14 +85,6 @@ def answered(name: str, folder: Path, **changed: str) -> Path:
     path = folder / "answer.toml"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
-
-
-def toml(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(toml, value))}]"
-    if isinstance(value, dict):
-        return f"{{ {', '.join(f'{key} = {toml(each)}' for key, each in value.items())} }}"
-    return str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int) else f'"{value}"'
 
 
 def mistakes() -> Iterator[Any]:

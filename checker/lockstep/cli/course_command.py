@@ -91,18 +91,11 @@ def check(name: str, file: Path | None, solution: bool) -> int:
 
 
 def _grade(name: str, exercise: Exercise, path: Path, show_solution: bool) -> Grade:
-    from lockstep.jobs.course.course_exercises import FindBug, Predict
+    from lockstep.jobs.course.course_exercises import WriteGuard
+    from lockstep.jobs.course.grade_answers import answer_names, grade_answers
     from lockstep.jobs.course.student_answers import read_answers
-
-    if isinstance(exercise, Predict):
-        from lockstep.jobs.course.predict_steps import grade_predictions
-
-        names = [each.name for each in exercise.questions]
-        return grade_predictions(name, exercise, read_answers(path, names), show_solution)
-    if isinstance(exercise, FindBug):
-        from lockstep.jobs.course.find_bug import EXPRESSION, METHOD, grade_correction
-
-        return grade_correction(exercise, read_answers(path, [METHOD, EXPRESSION]), show_solution)
     from lockstep.jobs.course.write_guard import grade_guard
 
-    return grade_guard(name, exercise, path)
+    if isinstance(exercise, WriteGuard):
+        return grade_guard(name, exercise, path)
+    return grade_answers(name, exercise, read_answers(path, answer_names(exercise)), show_solution)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 from lockstep.base.errors import BadInputError
@@ -15,6 +16,7 @@ from lockstep.jobs.course.student_answers import OPEN, UNANSWERED, Grade, Studen
 from lockstep.jobs.listed_trace import ListedTrace
 from lockstep.systems.registry import simulators
 from lockstep.systems.trace_specs import compiled
+from lockstep.tla.spec import Spec
 from lockstep.trace.trace_format import Header, write_trace
 
 #: The fields of an answer.
@@ -64,6 +66,14 @@ def grade_correction(exercise: FindBug, answers: StudentAnswers, show_solution: 
         return Grade(False, (f"{METHOD}: {name} is right", f"{EXPRESSION}: with `{text}` {found}", *solution))
     count = len(exercise.seeds) * exercise.events
     return Grade(True, (f"{METHOD}: {name} is right", f"{EXPRESSION}: with `{text}` all {count} events conform"))
+
+
+def cluster_specs(exercise: FindBug) -> Iterator[Spec]:
+    """Yield the specs that the clusters of an exercise are checked against."""
+    system, _ = simulators()[exercise.plan]
+    for seed in exercise.seeds:
+        header, trace = _cluster(exercise, seed, _expression(exercise.changed))
+        yield compiled(system, header, trace.source)
 
 
 def _first_deviation(exercise: FindBug, planted: ast.expr) -> str:

@@ -122,10 +122,10 @@ def _grade_answer(
 def _other_kind(run: ExerciseRun, question: TraceQuestion, answer: Any, answers: StudentAnswers) -> str:
     """Return the remark on an answer of another kind than the one that is asked for."""
     place = f"{answers.path}:{answers.lines.get(question.name, 1)}"
-    return f"{question.name}: {_toml(answer)} is not what is asked for, {_kind(run, question)} ({place})"
+    return f"{question.name}: {_toml(answer)} is not what is asked for, {answer_kind(run, question)} ({place})"
 
 
-def _kind(run: ExerciseRun, question: TraceQuestion) -> str:
+def answer_kind(run: ExerciseRun, question: TraceQuestion) -> str:
     """Return the kind of an answer, with an example that does not reveal the solution."""
     if question.property:
         return f'the number of an event, or "{NEVER}"'

@@ -45,13 +45,17 @@ def read_answers(path: Path, names: Sequence[str]) -> StudentAnswers:
     Raises AnswerError where the file is not TOML, has other fields, or lacks one; NotUtf8Error and OSError where it
     cannot be read.
     """
-    text = text_of(path)
+    return parse_answers(path, text_of(path), names)
+
+
+def parse_answers(path: Path, text: str, names: Sequence[str]) -> StudentAnswers:
+    """Return the answers in the text of a file; raises AnswerError as read_answers does."""
     try:
         values = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a ValueError of an integer with thousands of digits, too
         at = _AT.search(str(error))
         line = int(at[1]) if at else len(text.splitlines()) or 1
-        raise AnswerError(f"{path}:{line}: no TOML: {_AT.sub('', str(error))}") from error
+        raise AnswerError(f"{path}:{line}: no TOML: {toml_problem(error)}") from error
     answers = StudentAnswers(path, values, {name: _line_of(name, text) for name in values})
     for name in values:
         if name not in names:
@@ -61,6 +65,11 @@ def read_answers(path: Path, names: Sequence[str]) -> StudentAnswers:
         if name not in values:
             raise answers.malformed(name, 'missing; write "?" if you do not know yet')
     return answers
+
+
+def toml_problem(error: Exception) -> str:
+    """Return what is wrong with a text that is no TOML, without the place."""
+    return _AT.sub("", str(error))
 
 
 def _line_of(name: str, text: str) -> int:

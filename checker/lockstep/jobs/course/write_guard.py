@@ -39,16 +39,22 @@ class GuardError(BadInputError):
     """A module differs from the exercise's by more than its guard; the message names file and line."""
 
 
+def guard_files(name: str, exercise: WriteGuard) -> tuple[Path, Path, tuple[Path, ...]]:
+    """Return the module that leaves the guard open, its cfg, and the folders of the modules that it extends."""
+    module = course_dir() / name / f"{exercise.module}.tla"
+    library = spec_dir() / exercise.library
+    return module, module.with_suffix(".cfg"), (library / "models", library)
+
+
 def grade_guard(name: str, exercise: WriteGuard, path: Path) -> Grade:
     """Grade a guard: every property of the cfg must hold, and the witness must still happen.
 
     Raises GuardError where the file differs from the exercise's outside the hole, or the guard cannot be parsed or
     evaluated; NotUtf8Error and OSError where the file cannot be read.
     """
-    given, module = course_dir() / name, f"{exercise.module}.tla"
-    template, cfg = text_of(given / module), text_of(given / f"{exercise.module}.cfg")
+    given, given_cfg, library = guard_files(name, exercise)
+    module, template, cfg = given.name, text_of(given), text_of(given_cfg)
     text = _with_hole_filled(template, path)
-    library = [spec_dir() / exercise.library / "models", spec_dir() / exercise.library]
 
     def loaded(module_text: str, changed: Sequence[str] = ()) -> Spec:
         with scratch("guard-") as folder:

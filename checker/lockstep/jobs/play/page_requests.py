@@ -25,7 +25,7 @@ from lockstep.report.page.page_content import Tree
 from lockstep.tla.values.kinds import Value
 from lockstep.trace.json_lines import rephrase_error
 
-__all__ = ["BadRequestError", "RefusedError", "RequestHandler", "error_tree"]
+__all__ = ["BadRequestError", "RefusedError", "RequestHandler", "decoded", "error_tree"]
 
 _Place = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 _Text = Annotated[str, msgspec.Meta(max_length=10_000)]
@@ -48,6 +48,17 @@ class RefusedError(Exception):
 def error_tree(problem: str, lines: Sequence[str] = ()) -> Tree:
     """Return what a page shows instead of an answer: the problem, and the reasons for it."""
     return {"error": problem, "lines": list(lines)}
+
+
+def decoded(body: bytes, kinds: Any) -> Any:
+    """Return a request; raises BadRequestError where it is none of these kinds, or no JSON."""
+    try:
+        return msgspec.json.decode(body, type=kinds)
+    except msgspec.ValidationError as error:
+        # Without a field in its message, msgspec refers to the request as a whole.
+        raise BadRequestError(rephrase_error(error, {}).removeprefix("field `kind`: ")) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRequestError(f"this is no JSON: {error}") from error
 
 
 class ShowPath(msgspec.Struct, tag="show", forbid_unknown_fields=True, frozen=True):
@@ -170,13 +181,7 @@ class RequestHandler:
         Arguments: `body`, JSON with a `type` and the fields of that.
         Raises BadRequestError where it is malformed, and RefusedError where it cannot be fulfilled.
         """
-        try:
-            request = msgspec.json.decode(body, type=_REQUESTS)
-        except msgspec.ValidationError as error:
-            # Without a field in its message, msgspec refers to the request as a whole.
-            raise BadRequestError(rephrase_error(error, {}).removeprefix("field `kind`: ")) from error
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise BadRequestError(f"this is no JSON: {error}") from error
+        request: Any = decoded(body, _REQUESTS)
         try:
             if isinstance(request, WatchExpressions):
                 return self._watch(request)

@@ -1,0 +1,60 @@
+"""The form of an exercise: the questions of its answer.toml, and that file with what a form has written into it."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+
+from lockstep.jobs.course.student_answers import AnswerError, toml_problem
+
+__all__ = ["asked", "filled"]
+
+#: The line of a question that is not answered.
+_OPEN_LINE = re.compile(r'^(\w+) = "\?"$')
+
+#: A word that stands for itself in a form, and must be in quotes in TOML, unless it is one of TOML's own.
+_WORD = re.compile(r"[A-Za-z_][\w.-]*")
+_OWN_WORDS = frozenset({"true", "false", "inf", "nan"})
+
+
+def asked(template: str) -> dict[str, str]:
+    """Return the questions of an answer.toml by their names: the comment above each."""
+    found: dict[str, str] = {}
+    comment: list[str] = []
+    for line in template.splitlines():
+        if line.startswith("#"):
+            comment.append(line.removeprefix("#").strip())
+            continue
+        if question := _OPEN_LINE.match(line):
+            found[question[1]] = " ".join(comment)
+        comment = []
+    return found
+
+
+def filled(template: str, fields: Mapping[str, str], *, as_text: bool) -> str:
+    """Return an answer.toml with the fields of a form in place of each "?"; one that is empty stays open.
+
+    Arguments: `as_text`, whether each field is a text; otherwise it is a value of TOML, and a word needs no quotes.
+    Raises AnswerError, naming the field, where one is no value.
+    """
+    lines = []
+    for line in template.splitlines():
+        question = _OPEN_LINE.match(line)
+        text = "" if question is None else fields.get(question[1], "").strip()
+        lines.append(line if question is None or not text else f"{question[1]} = {_value(question[1], text, as_text)}")
+    return "\n".join(lines) + "\n"
+
+
+def _value(name: str, text: str, as_text: bool) -> str:
+    """Return a field as TOML writes its value."""
+    if as_text or text == "?" or (_WORD.fullmatch(text) and text not in _OWN_WORDS):
+        return json.dumps(text, ensure_ascii=False)
+    if len(text.splitlines()) > 1:
+        raise AnswerError(f"field `{name}`: more than one line")
+    try:
+        tomllib.loads(f"answer = {text}")
+    except (ValueError, RecursionError) as error:
+        raise AnswerError(f"field `{name}`: no TOML: {toml_problem(error)}") from error
+    return text
