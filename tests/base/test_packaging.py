@@ -73,12 +73,14 @@ def test_the_wheel_holds_the_spec_and_both_packages_with_their_type_markers(unpa
         assert (unpacked / package / "py.typed").is_file()
 
 
-def test_the_wheel_holds_the_exercises_of_the_course(unpacked: Path) -> None:
+def test_the_wheel_holds_the_exercises_and_the_chapters_of_the_course(unpacked: Path) -> None:
     def files(folder: Path) -> set[str]:
         return {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()}
 
     assert "1/exercise.toml" in files(unpacked / "lockstep" / "_course")
-    assert files(unpacked / "lockstep" / "_course") == files(paths.course_dir())
+    chapters = {file.name for file in (ROOT / "docs" / "course").glob("[0-9]_*.md")}
+    assert len(chapters) == 8
+    assert files(unpacked / "lockstep" / "_course") == files(paths.course_dir()) | chapters
 
 
 def test_the_wheel_holds_what_pages_are_made_of(unpacked: Path) -> None:

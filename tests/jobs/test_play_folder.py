@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from lockstep.jobs.play_folder.pyodide_files import MissingPyodideError, WrongPy
 from lockstep.jobs.play_folder.write_folder import FolderError, Page, PlayFolder, page_of
 from lockstep.models.search_result import SpecFiles
 from tests.support.places import ROOT
+from tests.support.programs.page_engine import answered_without_java
 from tests.support.programs.plays import LOCK_SERVICE, SCENARIO, flawed, lock_service, ways
 from tests.support.programs.pyodide import no_pyodide
 from tests.support.sampling import sampled
@@ -42,30 +41,6 @@ FILES: Mapping[str, Callable[[], GameFiles]] = {
 }
 
 # ---- The game that a page carries ----
-
-#: Opens a game as a page does, and answers the requests that it is given.
-AS_A_PAGE = """
-import json, sys
-from lockstep.jobs.play_folder.browser_engine import open_engine
-engine = open_engine(sys.argv[1])
-print(json.dumps([json.loads(engine.ask(json.dumps(request))) for request in json.load(sys.stdin)]))
-"""
-
-
-def answered_without_java(folder: Path, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The answers of a process that has the folder of a game, no cache, and no Java."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "TLA2TOOLS_JAR")}
-    done = subprocess.run(
-        [sys.executable, "-c", AS_A_PAGE, str(folder)],
-        env={**kept, "PATH": str(folder)},
-        input=json.dumps(requests),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-    found: list[dict[str, Any]] = json.loads(done.stdout)
-    return found
 
 
 def parsed(answer: dict[str, Any]) -> dict[str, Any]:

@@ -54,6 +54,19 @@ def course_dir() -> Path:
     raise FileNotFoundError("no exercises (docs/course/exercises): work in a complete checkout")
 
 
+def chapter_file(name: str) -> Path:
+    """Return the file of a chapter of the course: with the exercises in a wheel, beside their folder in a checkout.
+
+    Raises:
+        FileNotFoundError: Neither place has a chapter of that name.
+    """
+    folders = (course_dir(), course_dir().parent)
+    found = next((folder / name for folder in folders if (folder / name).is_file()), None)
+    if found is None:
+        raise FileNotFoundError(f"no chapter {name} of the course: work in a complete checkout")
+    return found
+
+
 def _package() -> Path:
     """Return the folder of the package `lockstep`."""
     return Path(__file__).resolve().parents[1]

@@ -73,7 +73,8 @@ def command(
 
     With --static, nothing is served: the page is written into a folder of plain files, and played in any browser, from
     the disk or a web server, without lockstep. Without anything to play, the folder gets a level for each flaw, whose
-    property is to be violated in as few steps as possible. `make pyodide` fetches what this needs.
+    property is to be violated in as few steps as possible, and the course, whose exercises are graded in the page.
+    `make pyodide` fetches what this needs.
 
     \b
     lockstep play
@@ -95,7 +96,7 @@ def command(
         raise click.UsageError("--all lists models: leave the rest out")
     if not is_game:
         if folder is not None:
-            return _write_levels(folder, pyodide, spec_options.jar)
+            return _write_all(folder, pyodide, spec_options.jar)
         _refuse_without_game(output, port, opens)
         _list_models(lists_all)
         return 0
@@ -246,29 +247,35 @@ def _write_page(files: GameFiles, game: Game, at: int, folder: Path, pyodide: Pa
     return 0
 
 
-def _write_levels(folder: Path, pyodide: Path | None, jar: Path | None) -> int:
-    """Write a page for each flaw that a player can find into a folder."""
+def _write_all(folder: Path, pyodide: Path | None, jar: Path | None) -> int:
+    """Write a page for each flaw that a player can find, and for each exercise of the course, into a folder."""
+    from lockstep.jobs.course.course_exercises import exercise_names
     from lockstep.jobs.play.opened_game import GameFiles, open_game
+    from lockstep.jobs.play_folder.chapter_pages import chapter_page, chapters, course_page_names
+    from lockstep.jobs.play_folder.exercise_pages import exercise_page
     from lockstep.jobs.play_folder.levels import level_models, level_of
     from lockstep.jobs.play_folder.pyodide_files import default_folder, read_pyodide
     from lockstep.jobs.play_folder.write_folder import PlayFolder, page_of
 
     pages = PlayFolder(folder, read_pyodide(pyodide or default_folder()))
     models = list(level_models())
-    pages.refuse_taken([entry.name for entry in models])
-    written = []
+    pages.refuse_taken([*course_page_names(), *(entry.name for entry in models)])
+    levels, exercises = [], []
     try:
+        for name in exercise_names():
+            progress(f"exercise {name}")
+            exercises.append(exercise_page(name, list(pages.scripts)))
         for number, entry in enumerate(models, start=1):
             progress(f"{entry.name}: {number} of {len(models)}")
             files = GameFiles(model=entry.name, jar=jar)
             game = open_game(files)
             level = level_of(game, entry)
             if level is not None:
-                written.append(page_of(files, game, game.begin, list(pages.scripts), level))
+                levels.append(page_of(files, game, game.begin, list(pages.scripts), level))
     finally:
         progress_end()
-    pages.add(written)
-    click.echo(f"{folder / 'index.html'}: {counted(len(written), 'level')}")
+    pages.add([*exercises, *map(chapter_page, chapters()), *levels])
+    click.echo(f"{folder / 'index.html'}: {counted(len(levels), 'level')}, {counted(len(exercises), 'exercise')}")
     return 0
 
 

@@ -10,12 +10,14 @@ from lockstep.base.progress import Say, silent
 from lockstep.conformance.json_values import Words
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_check import TraceCheck
+from lockstep.jobs.course.course_exercises import UnknownExerciseError, WriteGuard, load_exercise
+from lockstep.jobs.course.write_guard import guard_files
 from lockstep.jobs.play.play_session import Offer, Session, Suggest, Visit
 from lockstep.jobs.view.counterexample_view import page_context
 from lockstep.models.search_result import SpecFiles
 from lockstep.report.page.page_content import PageContext
 from lockstep.systems.own_traces import load_own_spec, not_checked, own_system
-from lockstep.systems.registry import model_named, model_system
+from lockstep.systems.registry import SYSTEMS, model_named, model_system
 from lockstep.systems.system import System
 from lockstep.systems.trace_files import open_trace
 from lockstep.systems.trace_specs import compiled, system_of, trace_constants
@@ -25,7 +27,7 @@ from lockstep.tla.values.kinds import Value
 from lockstep.trace.trace_format import Header
 from lockstep.trace.trace_reader import Trace
 
-__all__ = ["Game", "SpecSource", "play_header", "play_model", "play_own_spec", "play_trace"]
+__all__ = ["Game", "SpecSource", "play_guard", "play_header", "play_model", "play_own_spec", "play_trace"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Game:
 
     `title` heads the page, saved files are called `name`. `model` names a model of a manifest; `header` is that of a
     trace, `followed` the number of the state to which the trace leads, and `begin` that of the state that is shown
-    first. With neither, the spec is the user's own.
+    first; `guard` is the exercise whose guard the spec leaves open. With none of them, the spec is the user's own.
     `notes` name what is not evaluated, and where a trace could not be followed. `source` is what the spec was compiled
     from; without it, as in a browser, no expression can be watched.
     """
@@ -55,6 +57,7 @@ class Game:
     title: str
     name: str
     model: str = ""
+    guard: str = ""
     header: Header | None = None
     begin: int = 0
     followed: int = 0
@@ -77,20 +80,36 @@ class Game:
     @property
     def is_own(self) -> bool:
         """Whether the spec is the user's own."""
-        return not self.model and self.header is None
+        return not self.model and not self.guard and self.header is None
 
 
 def play_model(name: str, jar: Path | None = None) -> Game:
     """Play a model of a manifest, with its constants and bounds; raises UnknownModelError, and as load_spec does."""
     manifest, model = model_named(name)
-    module, cfg = manifest.files(model)
-    system = model_system(manifest.path)
-    spec = load_spec(module, cfg, search_path=manifest.library, jar=jar)
+    source = SpecSource(*manifest.files(model), tuple(manifest.library), jar=jar)
+    return replace(_play_source(source, model_system(manifest.path), name), model=name)
+
+
+def play_guard(name: str, jar: Path | None = None) -> Game:
+    """Play the model of an exercise with its guard left open.
+
+    Raises UnknownExerciseError where no exercise of that name has a guard, and as load_spec does.
+    """
+    exercise = load_exercise(name)
+    if not isinstance(exercise, WriteGuard):
+        raise UnknownExerciseError(f"exercise {name} has no guard")
+    module, cfg, library = guard_files(name, exercise)
+    system = next(each for each in SYSTEMS.values() if each.root.parts[0] == exercise.library)
+    return replace(_play_source(SpecSource(module, cfg, library, jar=jar), system, name), guard=name)
+
+
+def _play_source(source: SpecSource, system: System, name: str) -> Game:
+    """Play the module of a model of a system."""
+    spec = load_spec(source.module, source.cfg, search_path=source.library, jar=source.jar)
     spec.refuse_false_constants()
-    context = page_context(system, spec, module)
+    context = page_context(system, spec, source.module)
     session = Session(spec, _client_writes(context))
-    source = SpecSource(module, cfg, tuple(manifest.library), jar=jar)
-    return Game(session, context, f"{name}, {system.title}", name, model=name, notes=not_checked(spec), source=source)
+    return Game(session, context, f"{name}, {system.title}", name, notes=not_checked(spec), source=source)
 
 
 def play_own_spec(files: SpecFiles) -> Game:

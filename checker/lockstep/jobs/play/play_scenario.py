@@ -89,6 +89,8 @@ def scenario_lines(game: Game, at: int) -> Iterator[bytes]:
 
     Raises BadInputError where JSON cannot represent an argument, NoSuchStateError where there is no such state.
     """
+    if game.guard:
+        raise BadInputError(f"{game.name} leaves a rule open, which no scenario can say: it has no scenarios")
     path = game.session.path(at)
     own = game.system.spec if game.is_own else ""
     yield _encoder.encode(ScenarioStart(FORMAT, game.model, own, game.header, path[0].choice)) + b"\n"

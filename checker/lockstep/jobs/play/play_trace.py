@@ -72,6 +72,8 @@ def spec_of_saved_traces(game: Game) -> Spec | None:
 
 
 def _header(game: Game, path: Sequence[Visit]) -> Header:
+    if game.guard:
+        raise NoTraceError(f"{game.name} leaves a rule open, which no trace can say: it has no traces")
     if not game.is_own and game.system.spec not in SYSTEMS:
         raise NoTraceError(f"{game.name} is no model of the whole of a system: it has no traces")
     if game.header is not None:

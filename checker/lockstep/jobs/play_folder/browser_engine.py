@@ -8,9 +8,11 @@ import traceback
 from dataclasses import replace
 from pathlib import Path
 
+from lockstep.jobs.course.course_exercises import WriteGuard, load_exercise
 from lockstep.jobs.play.opened_game import first_state, open_game
 from lockstep.jobs.play.page_requests import BadRequestError, RefusedError, RequestHandler, error_tree
-from lockstep.jobs.play_folder.carried_game import carried_files
+from lockstep.jobs.play_folder.carried_game import carried_exercise, carried_files
+from lockstep.jobs.play_folder.exercise_requests import ExerciseRequests
 from lockstep.report.page.page_content import Tree
 
 __all__ = ["BrowserEngine", "open_engine"]
@@ -19,8 +21,8 @@ __all__ = ["BrowserEngine", "open_engine"]
 class BrowserEngine:
     """The session of a page."""
 
-    def __init__(self, requests: RequestHandler) -> None:
-        """Answer requests as the server of `lockstep play` does."""
+    def __init__(self, requests: RequestHandler | ExerciseRequests) -> None:
+        """Answer requests as the server of `lockstep play` does, or grade answers."""
         self._requests = requests
 
     def ask(self, body: str) -> str:
@@ -41,8 +43,13 @@ class BrowserEngine:
 
 
 def open_engine(folder: str) -> BrowserEngine:
-    """Open the game that lies in a folder; see :mod:`lockstep.jobs.play_folder.carried_game`."""
+    """Open the game or the exercise that lies in a folder; see :mod:`lockstep.jobs.play_folder.carried_game`."""
     os.environ["XDG_CACHE_HOME"] = folder
+    name = carried_exercise(Path(folder))
+    if name:
+        exercise = load_exercise(name)
+        assert not isinstance(exercise, WriteGuard), "a guard is played"
+        return BrowserEngine(ExerciseRequests(name, exercise))
     files = carried_files(Path(folder))
     # Without Java and processes no expression can be parsed or evaluated: watching is refused with that reason.
     game = replace(open_game(files), source=None)

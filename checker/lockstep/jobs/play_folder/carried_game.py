@@ -8,6 +8,7 @@ same functions as the command, of the same files.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,14 +21,17 @@ from lockstep.jobs.play.play_trace import spec_of_saved_traces
 from lockstep.models.search_result import SpecFiles
 from lockstep.tla.loading.load_spec import store_compiled
 from lockstep.tla.loading.spec_project import module_texts
+from lockstep.tla.spec import Spec
 
-__all__ = ["carried_files", "carry_game"]
+__all__ = ["carried_exercise", "carried_files", "carry_exercise", "carry_game"]
 
 
 class _CarriedGame(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The files of a game by their names in its folder."""
+    """The files of a game by their names in its folder; or the name of an exercise whose answers are graded."""
 
     model: str = ""
+    guard: str = ""
+    exercise: str = ""
     trace: str = ""
     module: str = ""
     cfg: str = ""
@@ -46,6 +50,7 @@ def carry_game(files: GameFiles, game: Game, folder: Path) -> None:
     """
     carried = _CarriedGame(
         model=files.model,
+        guard=files.guard,
         trace="" if files.trace is None else _copied(files.trace, folder / _TRACE),
         scenario="" if files.scenario is None else _copied(Path(files.scenario.source), folder / _SCENARIO),
     )
@@ -74,10 +79,26 @@ def _with_own_spec(carried: _CarriedGame, own: SpecFiles, folder: Path) -> _Carr
     return msgspec.structs.replace(carried, module=own.module.name, cfg=own.cfg.name)
 
 
+def carry_exercise(name: str, specs: Iterable[Spec], folder: Path) -> None:
+    """Write the name of an exercise, and the specs that it is graded by, into an empty folder; raises OSError."""
+    (folder / _FILE).write_bytes(msgspec.json.encode(_CarriedGame(exercise=name)))
+    for spec in specs:
+        store_compiled(spec, folder / _CACHE)
+
+
+def carried_exercise(folder: Path) -> str:
+    """Return the name of the exercise that carry_exercise wrote; "" where the folder has a game."""
+    return _carried(folder).exercise
+
+
+def _carried(folder: Path) -> _CarriedGame:
+    return msgspec.json.decode((folder / _FILE).read_bytes(), type=_CarriedGame)
+
+
 def carried_files(folder: Path) -> GameFiles:
     """Return what a game that carry_game wrote is opened from."""
-    carried = msgspec.json.decode((folder / _FILE).read_bytes(), type=_CarriedGame)
-    files = GameFiles(model=carried.model)
+    carried = _carried(folder)
+    files = GameFiles(model=carried.model, guard=carried.guard)
     if carried.trace:
         files = replace(files, trace=folder / _TRACE / carried.trace)
     if carried.module:

@@ -15,10 +15,11 @@ import json
 import zipfile
 from collections.abc import Container, Iterator, Mapping
 from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
-from lockstep.base.package_data import spec_dir
+from lockstep.base.package_data import course_dir, spec_dir
 from lockstep.jobs.play_folder.pyodide_files import pins
 
 __all__ = ["ENGINE_FOLDER", "compressed", "engine_digest", "engine_scripts", "zipped"]
@@ -29,8 +30,11 @@ ENGINE_FOLDER = "engine"
 #: What no page needs of lockstep: the packages that start processes or read the command line, and a wheel's traces.
 _LEFT_OUT = frozenset({"cli", "cluster", "hunt", "pipeline", "_spec", "_traces", "_course"})
 
-#: The endings of what Python, or the loader of specs, reads.
-_ENDINGS = frozenset({".py", ".tla", ".cfg", ".toml"})
+#: The endings of what Python, the loader of specs, or the grader of an exercise reads.
+_ENDINGS = frozenset({".py", ".tla", ".cfg", ".toml", ".ndjson"})
+
+#: The package that a trace of the reference names with its version.
+_DISTRIBUTION = "lockstep-raft"
 
 
 def engine_scripts(pyodide: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -80,7 +84,7 @@ def _lock(text: bytes) -> bytes:
 
 
 def _packages() -> dict[str, bytes]:
-    """Return the Python packages that a page runs, and the specs.
+    """Return the Python packages that a page runs, the specs and the exercises.
 
     Each stands in a folder with the name of the one that it is in here: the page names places in the reference so.
     """
@@ -93,7 +97,16 @@ def _packages() -> dict[str, bytes]:
         found |= _tree(f"{root.parent.name}/{name}", root, _LEFT_OUT)
         if name == "lockstep":
             found |= _tree(f"{root.parent.name}/{name}/_spec", spec_dir())
+            found |= _tree(f"{root.parent.name}/{name}/_course", course_dir())
+            found |= _metadata(root.parent.name)
     return found
+
+
+def _metadata(folder: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the file by which Python knows the version of lockstep."""
+    known = version(_DISTRIBUTION)
+    text = f"Metadata-Version: 2.1\nName: {_DISTRIBUTION}\nVersion: {known}\n"
+    yield f"{folder}/{_DISTRIBUTION.replace('-', '_')}-{known}.dist-info/METADATA", text.encode()
 
 
 def _tree(name: str, root: Path, left_out: Container[str] = ()) -> Iterator[tuple[str, bytes]]:

@@ -21,7 +21,7 @@ from lockstep.systems.registry import manifests
 from lockstep.tla.search_options import SearchOptions
 from lockstep.tla.tables.compiled_search import explore_compiled
 
-__all__ = ["NoLevelError", "PlayLevel", "level_models", "level_of", "level_tree"]
+__all__ = ["NoLevelError", "PlayLevel", "level_models", "level_of", "level_tree", "shortest_level"]
 
 
 class NoLevelError(BadInputError):
@@ -64,9 +64,19 @@ def level_of(game: Game, entry: ModelEntry) -> PlayLevel | None:
     spec, violated = game.session.spec, entry.violates or ""
     if violated not in {*spec.invariants, *spec.action_properties}:
         return None
-    found = explore_compiled(spec, SearchOptions(check_deadlock=entry.deadlock)).violation
+    return shortest_level(game, entry.switch or "", violated, has_deadlock=entry.deadlock)
+
+
+def shortest_level(game: Game, flaw: str, violated: str, *, has_deadlock: bool = False) -> PlayLevel:
+    """Return the level whose goal is to violate a property, with one of the shortest ways.
+
+    Arguments: `has_deadlock`, whether a state without a successor ends the search.
+    Raises NoLevelError where a search finds another property violated, or none.
+    """
+    spec = game.session.spec
+    found = explore_compiled(spec, SearchOptions(check_deadlock=has_deadlock)).violation
     if found is None or found.label != violated:
-        raise NoLevelError(f"{entry.name}: a search does not find that {violated} is violated")
+        raise NoLevelError(f"{game.name}: a search does not find that {violated} is violated")
     own = replace(game, session=game.session.copy())
     at, offers = own.session.visit(0), []
     for step in behaviour_of_violation(spec, found).steps[1:]:
@@ -78,7 +88,7 @@ def level_of(game: Game, entry: ModelEntry) -> PlayLevel | None:
         )
         offers.append(offer)
         at = own.session.take(at.number, listed[offer])
-    return PlayLevel(entry.switch or "", violated, own, own.session.path(at.number), tuple(offers))
+    return PlayLevel(flaw, violated, own, own.session.path(at.number), tuple(offers))
 
 
 def level_tree(level: PlayLevel) -> Tree:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import quote
@@ -20,12 +20,13 @@ from lockstep.jobs.play.page_requests import RequestHandler
 from lockstep.jobs.play.play_game import Game
 from lockstep.jobs.play_folder.carried_game import carry_game
 from lockstep.jobs.play_folder.engine_files import ENGINE_FOLDER, compressed, engine_digest, engine_scripts, zipped
-from lockstep.jobs.play_folder.first_answers import first_answers
+from lockstep.jobs.play_folder.first_answers import Answers, first_answers
 from lockstep.jobs.play_folder.levels import PlayLevel, level_tree
 from lockstep.jobs.play_folder.pyodide_files import pins
 from lockstep.report.page.build_page import build_folder_page, build_index
+from lockstep.report.page.page_content import Tree
 
-__all__ = ["FolderError", "Page", "PlayFolder", "page_of"]
+__all__ = ["CoursePage", "FolderError", "Page", "PlayFolder", "engine_tree", "game_engine", "page_of"]
 
 FORMAT = "lockstep-play-folder/1"
 
@@ -47,12 +48,27 @@ class LevelGoal(msgspec.Struct, frozen=True):
     par: int
 
 
+class CoursePage(msgspec.Struct, frozen=True):
+    """The exercise that a page has, for the list of exercises; `par` is 0 where the page grades answers."""
+
+    name: str
+    title: str
+    chapter: str
+    chapter_file: str
+    par: int = 0
+
+
 class Page(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A page of a folder: its file, its title, its goal if it is a level, and its text."""
+    """A page of a folder: its file, its title and its text; its goal if it is a level, its exercise if it has one.
+
+    `is_chapter`: it is a chapter, which the exercises link to.
+    """
 
     file: str
     title: str
     goal: LevelGoal | None = None
+    exercise: CoursePage | None = None
+    is_chapter: bool = False
     text: str = ""
 
 
@@ -71,23 +87,37 @@ def page_of(files: GameFiles, game: Game, at: int, scripts: Sequence[str], level
     `scripts`, and the `level` where the game is one.
     Raises as carry_game and build_folder_page do.
     """
-    with scratch("play-") as folder:
-        carry_game(files, game, folder)
-        contents = {
-            path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
-        }
-    first = json.dumps(first_answers(game, at), separators=(",", ":")).encode()
-    engine = {
-        "folder": ENGINE_FOLDER,
-        "files": list(scripts),
-        "game": compressed(zipped(contents)),
-        "first": compressed(first),
-    }
+    engine = game_engine(files, game, at, scripts)
     goal = None
     if level is not None:
         goal = LevelGoal(game.name, level.flaw, level.violated, game.system.title, level.par)
     text = build_folder_page(RequestHandler(game, at).page(), engine, None if level is None else level_tree(level))
-    return Page(f"{game.name}.html", game.title, goal, text)
+    return Page(f"{game.name}.html", game.title, goal, text=text)
+
+
+def game_engine(files: GameFiles, game: Game, at: int, scripts: Sequence[str]) -> Tree:
+    """Return what `engine.js` reads of the page of a game; arguments and errors as of page_of."""
+    return engine_tree(lambda folder: carry_game(files, game, folder), first_answers(game, at), scripts)
+
+
+def engine_tree(carry: Callable[[Path], None], first: Answers, scripts: Sequence[str]) -> Tree:
+    """Return what `engine.js` reads of a page.
+
+    Arguments: `carry`, which writes what Python opens into a folder; the `first` answers; the names of the folder's
+    `scripts`.
+    """
+    with scratch("play-") as folder:
+        carry(folder)
+        contents = {
+            path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+        }
+    answers = json.dumps(first, separators=(",", ":")).encode()
+    return {
+        "folder": ENGINE_FOLDER,
+        "files": list(scripts),
+        "game": compressed(zipped(contents)),
+        "first": compressed(answers),
+    }
 
 
 class PlayFolder:
@@ -170,12 +200,18 @@ class PlayFolder:
 
 
 def _index(pages: Sequence[Page]) -> bytes:
-    """Return the page that lists the others, levels apart."""
-    levels = [
-        {"file": quote(page.file), **msgspec.structs.asdict(page.goal)} for page in pages if page.goal is not None
-    ]
-    others = [{"file": quote(page.file), "title": page.title} for page in pages if page.goal is None]
-    return build_index(others, levels).encode()
+    """Return the page that lists the others, levels and exercises apart."""
+    shown: tuple[list[Tree], list[Tree], list[Tree]] = ([], [], [])
+    others, levels, exercises = shown
+    for page in pages:
+        file = quote(page.file)
+        if page.exercise is not None:
+            exercises.append({"file": file, **msgspec.structs.asdict(page.exercise)})
+        elif page.goal is not None:
+            levels.append({"file": file, **msgspec.structs.asdict(page.goal)})
+        elif not page.is_chapter:
+            others.append({"file": file, "title": page.title})
+    return build_index(*shown).encode()
 
 
 def _notice() -> str:

@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from lockstep.base.extras import extra
+from lockstep.report.page.markdown_blocks import Block
 from lockstep.report.page.page_content import Tree, json_for_html
 
 if TYPE_CHECKING:
@@ -43,28 +44,38 @@ def live_policy() -> str:
 _LIVE_SCRIPTS, _LIVE_STYLES = ("page.js", "picture_menu.js", "play.js"), ("page.css", "play.css")
 
 
-def build_folder_page(tree: Tree, engine: Tree, level: Tree | None = None) -> str:
-    """Return the page of a folder on which a behaviour is played without a server; raises as build_page.
+def build_folder_page(tree: Tree, engine: Tree, level: Tree | None = None, exercise: Tree | None = None) -> str:
+    """Return the page of a folder on which Python answers without a server; raises as build_page.
 
-    Arguments: `engine`, what `engine.js` reads: the names of the scripts of the folder that run Python, the game that
-    Python opens, and the first answers; `level`, what `level.js` reads, of a page with a goal.
+    Arguments: `tree`, which is played if it has a part for that; `engine`, what `engine.js` reads: the names of the
+    scripts of the folder that run Python, what Python opens, and the first answers; `level`, what `level.js` reads, of
+    a page with a goal; `exercise`, what `exercise.js` reads, of a page of the course.
     """
     # Only a script with this word is loaded, which no content can contain that the word is made of.
     nonce = _hash(json_for_html(tree) + json_for_html(engine)).removeprefix("sha256-")
-    controls = _static("play.html") + _static("engine.html") + _data_block("engine", {**engine, "nonce": nonce})
-    scripts, styles = ["engine.js", *_LIVE_SCRIPTS], [*_LIVE_STYLES, "engine.css"]
+    is_played = "play" in tree
+    scripts, styles = ["engine.js", *(_LIVE_SCRIPTS if is_played else ("page.js",))], ["page.css", "engine.css"]
+    controls = ""
+    if exercise is not None:
+        controls += _static("exercise.html") + _data_block("exercise-data", exercise)
+        scripts, styles = [*scripts, "exercise.js"], [*styles, "exercise.css"]
     if level is not None:
-        controls = _static("level.html") + _data_block("level-data", level) + controls
+        controls += _static("level.html") + _data_block("level-data", level)
         scripts, styles = [*scripts, "level.js"], [*styles, "level.css"]
+    if is_played:
+        controls += _static("play.html")
+        styles = [*styles, "play.css"]
+    controls += _static("engine.html") + _data_block("engine", {**engine, "nonce": nonce})
     policy = _policy(scripts, styles, f" 'nonce-{nonce}' blob: 'wasm-unsafe-eval'")
     return _filled(tree, f"{policy}; worker-src blob:", scripts, styles, controls)
 
 
-def build_index(pages: Sequence[Tree], levels: Sequence[Tree]) -> str:
+def build_index(pages: Sequence[Tree], levels: Sequence[Tree], exercises: Sequence[Tree]) -> str:
     """Return the page that lists those of a folder; raises as build_page.
 
     Arguments: `pages`, each with its `file` and `title`; `levels`, each with its `file`, `name`, `flaw`, `violated`,
-    `system` and `par`.
+    `system` and `par`; `exercises`, each with its `file`, `name`, `title`, `chapter`, `chapter_file`, and `par`, which
+    is 0 where the page grades answers.
     """
     scripts, styles = ("index.js",), ("page.css",)
     return _template("index.html").render(
@@ -73,6 +84,15 @@ def build_index(pages: Sequence[Tree], levels: Sequence[Tree]) -> str:
         styles=list(map(_static, styles)),
         pages=pages,
         levels=levels,
+        exercises=exercises,
+    )
+
+
+def build_chapter(title: str, blocks: Sequence[Block]) -> str:
+    """Return the page of a text that was written in Markdown; raises as build_page."""
+    styles = ("page.css", "chapter.css")
+    return _template("chapter.html").render(
+        title=title, policy=_policy((), styles), styles=list(map(_static, styles)), blocks=blocks
     )
 
 
