@@ -69,6 +69,12 @@ def test_a_level_has_the_text_of_its_property_and_the_story_of_its_flaw() -> Non
     assert not any("](" in paragraph for paragraph in tree["story"])
 
 
+def test_a_flaw_without_a_story_is_described_by_the_note_of_its_model() -> None:
+    found = level("wire_votes_twice_bug")
+    assert found is not None
+    assert level_tree(found)["story"] == ["A voter grants its vote to a second candidate."]
+
+
 def test_a_model_whose_search_finds_something_else_is_refused() -> None:
     entry: ModelEntry = msgspec.structs.replace(ENTRIES["vote_file_bug"], violates="TypeOK")
     with pytest.raises(NoLevelError, match="vote_file_bug: a search does not find that TypeOK is violated"):

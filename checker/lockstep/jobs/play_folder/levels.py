@@ -33,7 +33,7 @@ class PlayLevel:
     """A level: the flaw of a model, the property that it violates, and the fewest steps that do.
 
     `way` are the states of one of the shortest ways in a session of its own, the initial one included, and `offers` the
-    numbers of its steps among those that are offered.
+    numbers of its steps among those that are offered. `story` has the paragraphs of what the flaw is.
     """
 
     flaw: str
@@ -41,6 +41,7 @@ class PlayLevel:
     game: Game
     way: tuple[Visit, ...]
     offers: tuple[int, ...]
+    story: tuple[str, ...] = ()
 
     @property
     def par(self) -> int:
@@ -64,7 +65,11 @@ def level_of(game: Game, entry: ModelEntry) -> PlayLevel | None:
     spec, violated = game.session.spec, entry.violates or ""
     if violated not in {*spec.invariants, *spec.action_properties}:
         return None
-    return shortest_level(game, entry.switch or "", violated, has_deadlock=entry.deadlock)
+    flaw = entry.switch or ""
+    level = shortest_level(game, flaw, violated, has_deadlock=entry.deadlock)
+    known = flaw_stories(game.system.root.parts[0]).get(flaw)
+    note = f"{entry.note[:1].upper()}{entry.note[1:]}."
+    return replace(level, story=(note,) if known is None else tuple(known.text.split("\n\n")))
 
 
 def shortest_level(game: Game, flaw: str, violated: str, *, has_deadlock: bool = False) -> PlayLevel:
@@ -97,7 +102,6 @@ def level_tree(level: PlayLevel) -> Tree:
     Each step of `way` has its offer, its label, and how the page shows it once it is taken.
     """
     spec, context = level.game.session.spec, level.game.context
-    story = flaw_stories(context.system.root.parts[0]).get(level.flaw)
     shown = RequestHandler(level.game, level.way[-1].number).page()
     steps = [
         {"offer": offer, "action": before.action, "shown": as_shown(shown, place)}
@@ -109,7 +113,7 @@ def level_tree(level: PlayLevel) -> Tree:
         "property": level.violated,
         "formula": spec_lines(context.texts, spec.property_places[level.violated]),
         "par": level.par,
-        "story": [] if story is None else story.text.split("\n\n"),
+        "story": list(level.story),
         "way": steps,
     }
 
