@@ -13,7 +13,7 @@ EXTRAS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "spark": frozenset({"pyspark", "py4j", "pyarrow", "pandas"}),
         "prove": frozenset({"z3"}),
-        "draw": frozenset({"jinja2"}),
+        "draw": frozenset({"jinja2", "markdown_it"}),
         "hunt": frozenset({"hypothesis"}),
         "tables": frozenset({"numpy", "numba"}),
         "capture": frozenset({"dpkt"}),

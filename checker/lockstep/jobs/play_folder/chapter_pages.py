@@ -10,12 +10,12 @@ from lockstep.base.text_files import text_of
 from lockstep.jobs.course.course_exercises import exercise_names, load_exercise
 from lockstep.jobs.play_folder.write_folder import Page
 from lockstep.report.page.build_page import build_chapter
-from lockstep.report.page.markdown_blocks import markdown_blocks
+from lockstep.report.page.markdown_html import markdown_html
 
 __all__ = ["chapter_link", "chapter_page", "chapter_title", "chapters", "course_page_names", "exercise_link"]
 
 #: The heading of an exercise in its chapter.
-_EXERCISE = re.compile(r"Exercise ([\w-]+)")
+_EXERCISE = re.compile(r"^## (Exercise ([\w-]+).*)$", re.MULTILINE)
 
 
 def chapters() -> list[str]:
@@ -49,11 +49,8 @@ def chapter_page(file: str) -> Page:
     Raises as build_chapter does.
     """
     addresses = {each: chapter_link(each) for each in chapters()}
-    blocks = list(markdown_blocks(text_of(chapter_file(file)), addresses.get))
-    for block in blocks:
-        if block["kind"] == "h2":
-            words = "".join(text for _, text, _ in block["parts"])
-            if heading := _EXERCISE.match(words):
-                block["parts"] = [("a", words, exercise_link(heading[1]))]
+    addresses |= {each: each for each in map(exercise_link, exercise_names())}
+    text = _EXERCISE.sub(lambda heading: f"## [{heading[1]}]({exercise_link(heading[2])})", text_of(chapter_file(file)))
     title = chapter_title(file)
-    return Page(chapter_link(file), title, is_chapter=True, text=build_chapter(title, blocks))
+    page = build_chapter(title, markdown_html(text, addresses.get))
+    return Page(chapter_link(file), title, is_chapter=True, text=page)

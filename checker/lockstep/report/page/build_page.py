@@ -15,7 +15,6 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from lockstep.base.extras import extra
-from lockstep.report.page.markdown_blocks import Block
 from lockstep.report.page.page_content import Tree, json_for_html
 
 if TYPE_CHECKING:
@@ -88,11 +87,11 @@ def build_index(pages: Sequence[Tree], levels: Sequence[Tree], exercises: Sequen
     )
 
 
-def build_chapter(title: str, blocks: Sequence[Block]) -> str:
-    """Return the page of a text that was written in Markdown; raises as build_page."""
+def build_chapter(title: str, html: str) -> str:
+    """Return the page of a chapter, given what :func:`.markdown_html.markdown_html` returns; raises as build_page."""
     styles = ("page.css", "chapter.css")
     return _template("chapter.html").render(
-        title=title, policy=_policy((), styles), styles=list(map(_static, styles)), blocks=blocks
+        title=title, policy=_policy((), styles), styles=list(map(_static, styles)), html=html
     )
 
 
