@@ -265,6 +265,14 @@ def test_json_has_the_diagnosis(tmp_path: Path) -> None:
     assert "diagnosis" not in held
 
 
+def test_what_tlc_refuses_has_the_same_diagnosis(tmp_path: Path) -> None:
+    command = ("check", "--format", "json", "--switch", "repaired", ROWS["VoteFile"].path)
+    (by_tlc,) = json.loads(lockstep(*command, "--engine", "tlc", cwd=tmp_path).stdout)
+    (compiled,) = json.loads(lockstep(*command, cwd=tmp_path).stdout)
+    assert by_tlc["diagnosis"] == compiled["diagnosis"]
+    assert by_tlc["diagnosis"]["causes"][0]["what"] == "VoteFile=published"
+
+
 def test_sarif_marks_the_events_that_can_have_had_to_do_with_it(tmp_path: Path) -> None:
     row = ROWS["VoteFile"]
     lockstep("check", "--switch", "repaired", "--sarif", tmp_path / "s.sarif", row.path, cwd=tmp_path)
@@ -283,11 +291,13 @@ def test_only_the_first_traces_of_a_run_are_diagnosed(tmp_path: Path) -> None:
     assert printed.count("    cause ") == 5
 
 
-def test_the_expression_of_a_spec_of_the_reader_s_own_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["compiled", "tlc"])
+def test_the_expression_of_a_spec_of_the_reader_s_own_is_named(tmp_path: Path, engine: str) -> None:
     program = [sys.executable, str(LOCK_SERVICE / "lock_service.py"), "--forgetful"]
     (tmp_path / "forgetful.log").write_bytes(subprocess.run(program, capture_output=True, check=True).stdout)
     own = ("--spec", LOCK_SERVICE / "LockService.tla", "--mapping", LOCK_SERVICE / "mapping.toml")
-    (found,) = json.loads(lockstep("check", "--format", "json", *own, "forgetful.log", cwd=tmp_path).stdout)
+    command = ("check", "--engine", engine, "--format", "json", *own, "forgetful.log")
+    (found,) = json.loads(lockstep(*command, cwd=tmp_path).stdout)
     kinds = {cause["kind"]: cause for cause in found["diagnosis"]["causes"]}
     assert (kinds["number"]["what"], kinds["number"]["came_to"], kinds["number"]["would_be"]) == (
         "token + 1",

@@ -123,7 +123,7 @@ class KnownTraceCheck:
 
     def diagnosis(self, path: Path) -> Diagnosis | None:
         """Return why a trace leaves the spec; None where that is not known of such a file."""
-        if self.by_tlc or path == STDIN or is_wire(path) or is_itf(path) or logging_system(path) is not None:
+        if path == STDIN or is_wire(path) or is_itf(path) or logging_system(path) is not None:
             return None
         return diagnosis_or_note(lambda: known_diagnosis(path, self.switches, self.jar))
 
@@ -285,7 +285,7 @@ class OwnTraceCheck:
 
     def diagnosis(self, path: Path) -> Diagnosis | None:
         """Return why a trace leaves the spec; None where that is not known of such a file."""
-        if self.parsed is not None or path == STDIN or is_itf(path) or self.loaded.needs_search:
+        if path == STDIN or is_itf(path) or self.loaded.needs_search:
             return None
         return diagnosis_or_note(lambda: own_diagnosis(path, self.loaded))
 
