@@ -218,7 +218,7 @@ def test_a_planted_bug_shows_and_is_gone_afterwards(name: str) -> None:
     assert exercise.method not in exercise.hints
     held = ReferenceMethod(exercise.module, exercise.method).running()
     before = [each.__code__ for each in held]
-    assert f"seed {exercise.seeds[0]}, event " in check_description(exercise)
+    assert f"{exercise.clusters[0]}, event " in check_description(exercise)
     assert [each.__code__ for each in held] == before
     assert before
 
@@ -240,10 +240,20 @@ def test_for_a_wrong_method_the_cluster_still_leaves_the_spec(tmp_path: Path) ->
         ran("course", "check", "4-bug", claim(tmp_path, "LedgerStore.trunkate", "?"))
 
 
-@pytest.mark.parametrize("expression", ["self.end_index", "min(new_index - 1, self.end_index)"])
+@pytest.mark.parametrize(
+    "expression", ["self.end_index", "min(new_index - 1, self.end_index)", "True", "new_index > 0"]
+)
 def test_for_a_wrong_correction_the_first_deviation_of_its_cluster_is_printed(expression: str, tmp_path: Path) -> None:
     code, printed = ran("course", "check", "4-bug", claim(tmp_path, STORE, expression))
-    assert (code, f"expression: with `{expression}` seed " in printed) == (1, True)
+    assert (code, f"expression: with `{expression}` ordered, seed 7, " in printed) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "expression", ["m.last_log + 1", "min(replication.next_index, m.last_log + 1)", "replication.next_index - 1"]
+)
+def test_half_of_a_minimum_is_not_enough(expression: str, tmp_path: Path) -> None:
+    code, printed = ran("course", "check", "7-bug", claim(tmp_path, "handle_append_entries_response", expression))
+    assert (code, f"expression: with `{expression}` raft_" in printed) == (1, True)
 
 
 def test_an_equivalent_expression_is_right(tmp_path: Path) -> None:

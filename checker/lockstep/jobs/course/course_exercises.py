@@ -69,20 +69,30 @@ class Predict(_Described, frozen=True, tag="predict"):
         return ANSWER
 
 
+class ExerciseCluster(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The plan and the seed of a simulated cluster."""
+
+    plan: str
+    seed: int
+
+    def __str__(self) -> str:
+        """Return both as a grade names them."""
+        return f"{self.plan}, seed {self.seed}"
+
+
 class FindBug(_Described, frozen=True, tag="find", kw_only=True):
     """Find the expression of a reference that was changed, and mend it.
 
-    In `method` of `module` the expression `changed` stands in place of `expression`. `plan`, `seeds` and `events` are
-    those of the clusters that show it; the student gets the trace of the first. `hints` are for wrong methods, by name,
-    and `hint` is for any other.
+    In `method` of `module` the expression `changed` stands in place of `expression`. The student gets the trace of the
+    first of the `clusters`, which have `events` events each; all of them must conform to the spec once it is mended.
+    `hints` are for wrong methods, by name, and `hint` is for any other.
     """
 
     module: str
     method: str
     expression: str
     changed: str
-    plan: str
-    seeds: tuple[int, ...]
+    clusters: tuple[ExerciseCluster, ...]
     events: int
     hint: str
     hints: dict[str, str] = {}

@@ -8,13 +8,15 @@ from pathlib import Path
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.spelling import did_you_mean
+from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_check import check_trace
 from lockstep.conformance.trace_verdict import Finding
-from lockstep.jobs.course.course_exercises import TRACE, FindBug, refuse_overwriting
+from lockstep.jobs.course.course_exercises import TRACE, ExerciseCluster, FindBug, refuse_overwriting
 from lockstep.jobs.course.plant_expression import ExpressionError, ReferenceMethod, methods_of
 from lockstep.jobs.course.student_answers import OPEN, UNANSWERED, Grade, StudentAnswers
 from lockstep.jobs.listed_trace import ListedTrace
 from lockstep.systems.registry import simulators
+from lockstep.systems.system import System
 from lockstep.systems.trace_specs import compiled
 from lockstep.tla.spec import Spec
 from lockstep.trace.trace_format import Header, write_trace
@@ -30,7 +32,7 @@ def write_flawed_trace(exercise: FindBug, folder: Path) -> Path:
     """
     path = folder / TRACE
     refuse_overwriting([path])
-    header, trace = _cluster(exercise, exercise.seeds[0], _expression(exercise.changed))
+    header, trace = _cluster(exercise, exercise.clusters[0], _expression(exercise.changed))
     folder.mkdir(parents=True, exist_ok=True)
     write_trace(path, header, (event for _, event in trace))
     return path
@@ -64,45 +66,50 @@ def grade_correction(exercise: FindBug, answers: StudentAnswers, show_solution: 
     found = _first_deviation(exercise, correction)
     if found:
         return Grade(False, (f"{METHOD}: {name} is right", f"{EXPRESSION}: with `{text}` {found}", *solution))
-    count = len(exercise.seeds) * exercise.events
+    count = len(exercise.clusters) * exercise.events
     return Grade(True, (f"{METHOD}: {name} is right", f"{EXPRESSION}: with `{text}` all {count} events conform"))
 
 
 def cluster_specs(exercise: FindBug) -> Iterator[Spec]:
     """Yield the specs that the clusters of an exercise are checked against."""
-    system, _ = simulators()[exercise.plan]
-    for seed in exercise.seeds:
-        header, trace = _cluster(exercise, seed, _expression(exercise.changed))
-        yield compiled(system, header, trace.source)
+    for cluster in exercise.clusters:
+        header, trace = _cluster(exercise, cluster, _expression(exercise.changed))
+        yield compiled(_system(cluster), header, trace.source)
 
 
 def _first_deviation(exercise: FindBug, planted: ast.expr) -> str:
-    """Return where a cluster with this expression planted leaves the spec first; "" where none does."""
-    for seed in exercise.seeds:
+    """Return where a cluster with this expression planted does not conform to the spec first; "" where all do."""
+    for cluster in exercise.clusters:
         try:
-            header, trace = _cluster(exercise, seed, planted)
+            header, trace = _cluster(exercise, cluster, planted)
         except Exception as error:  # A wrong expression may raise anything in the reference.
             return f"the reference stops: {type(error).__name__}: {error}"
-        system, _ = simulators()[exercise.plan]
+        system = _system(cluster)
         spec = compiled(system, header, trace.source)
         verdict = check_trace(trace, spec, system.interface(spec))
         if verdict.deviation is not None:
-            return _deviation_text(verdict.deviation, seed)
-        if not verdict.events:
-            return f"nothing happens in the cluster of seed {seed}"
+            return _deviation_text(verdict.deviation, cluster)
+        if verdict.verdict is not Verdict.HOLDS:
+            return f"{cluster}, after event {verdict.events - 1}: {verdict.reason}"
+        if verdict.events < exercise.events:
+            return f"{cluster}: no more than {verdict.events} of {exercise.events} events happen in the cluster"
     return ""
 
 
-def _deviation_text(found: Finding, seed: int) -> str:
+def _deviation_text(found: Finding, cluster: ExerciseCluster) -> str:
     what = found.details[0] if found.details else "the spec allows no such step"
-    return f"seed {seed}, event {found.seq}, {found.action} of {found.node}: {what}"
+    return f"{cluster}, event {found.seq}, {found.action} of {found.node}: {what}"
 
 
-def _cluster(exercise: FindBug, seed: int, planted: ast.expr) -> tuple[Header, ListedTrace]:
-    _, simulator = simulators()[exercise.plan]
+def _system(cluster: ExerciseCluster) -> System:
+    return simulators()[cluster.plan][0]
+
+
+def _cluster(exercise: FindBug, cluster: ExerciseCluster, planted: ast.expr) -> tuple[Header, ListedTrace]:
+    _, simulator = simulators()[cluster.plan]
     with ReferenceMethod(exercise.module, exercise.method).planted(exercise.expression, planted):
-        header, events = simulator.cluster(exercise.plan, seed, exercise.events)
-        return header, ListedTrace.numbered(f"{exercise.plan}, seed {seed}", events)
+        header, events = simulator.cluster(cluster.plan, cluster.seed, exercise.events)
+        return header, ListedTrace.numbered(str(cluster), events)
 
 
 def _expression(text: str) -> ast.expr:
