@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 import sys
@@ -228,6 +229,24 @@ def test_the_message_that_a_refused_step_takes_ends_there() -> None:
     (taken,) = (each for each in tree["messages"] if each["ended"] == last["number"])
     assert (taken["label"], taken["fate"]) == ("InstallSnapshot", "received")
     assert tree["nodes"][taken["dst"]] == tree["nodes"][last["node"]]
+
+
+@pytest.mark.parametrize(
+    ("flaw", "action", "fates"), [("StaleCompareIndex", "Lose", ["lost"]), ("LateTruncate", "Duplicate", [])]
+)
+def test_a_message_that_a_refused_step_loses_or_doubles_is_not_drawn_as_received(
+    flaw: str, action: str, fates: list[str], tmp_path: Path
+) -> None:
+    lines = ROWS[flaw].path.read_text(encoding="utf-8").splitlines()
+    place = next(at for at, line in enumerate(lines) if json.loads(line).get("action") == action)
+    event = json.loads(lines[place])
+    event["shows"]["currTerm"] += 7
+    trace = tmp_path / "t.trace.ndjson"
+    trace.write_text("\n".join([*lines[:place], json.dumps(event), ""]), encoding="utf-8")
+    tree = page_content(*view_trace(trace, {}))
+    last = tree["steps"][-1]
+    assert (last["refused"], tree["actions"][last["action"]]["name"]) == (True, action)
+    assert [each["fate"] for each in tree["messages"] if each["ended"] == last["number"]] == fates
 
 
 # ---- The stories of flaws ----

@@ -86,12 +86,15 @@ class _FlightTracker:
             self.flights.append(flight)
 
     def receive_refused(self, step: ShownStep) -> None:
-        """Let the message that a refused step takes end there, though the spec's state keeps it."""
+        """Let the message that a refused step takes, or loses, end there, though the spec's state keeps it."""
+        if step.action in self.picture.doubles:
+            return
         taken = list(step.args.values())
         for (_, dst), flying in self._under_way.items():
             flight = next((each for each in flying if dst == step.node and each.message in taken), None)
             if flight is not None:
-                flight.ended, flight.fate = step.number, RECEIVED
+                flight.ended = step.number
+                flight.fate = LOST if step.action in self.picture.loses else RECEIVED
                 return
 
     def _is_same(self, message: Value, other: Value) -> bool:
