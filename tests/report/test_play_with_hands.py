@@ -359,6 +359,19 @@ class Requests:
             route.continue_()
 
 
+def test_an_initial_state_has_no_step_to_undo_though_its_list_has_not_come(browser: Browser) -> None:
+    game, _ = played()
+    with opened(browser, replace(game, begin=9)) as (tab, _):
+        stands_at(tab, 9)
+        requests = Requests(tab, "list")
+        tab.keyboard.press("Home")
+        requests.wait("list")
+        tab.keyboard.press("u")
+        expect(tab.locator("#notice")).to_contain_text("This is an initial state")
+        requests.release()
+        stands_at(tab, 0)
+
+
 def length_of_queue(_: object, text: str, visit: Visit, again: bool = False) -> str:
     """The value of any expression, without Java; `slow` takes too long in each state until it is asked for again."""
     if text == "slow" and not again:

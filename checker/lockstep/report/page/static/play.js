@@ -64,9 +64,8 @@
 
   const here = () => path[place()];
   const undo = () => {
-    const parent = place() ? path[place() - 1] : play.parent;  // what `play` has may still be of another state
-    if (parent === null) notify("This is an initial state: there is no step to undo.");
-    else go({ type: "show", at: parent });
+    if (place()) go({ type: "show", at: path[place() - 1] });  // what `play` has may still be of another state
+    else notify("This is an initial state: there is no step to undo.");
   };
 
   // ---- The address ----------------------------------------------------------------------------------
