@@ -268,7 +268,7 @@
         if (begin > to || end < from) continue;
         const y = yOf(node);
         svg.append(draw("line", { x1: xOf(begin), y1: y, x2: xOf(end), y2: y, class: "down" }));
-        svg.append(draw("text", { x: xOf(begin), y: y - 10, class: "glyph" }, "down"));
+        svg.append(draw("text", { x: xOf(begin) + 14, y: y - 10, class: "glyph" }, "down"));
       }
     });
     const flying = messages.filter((message) => {
