@@ -111,7 +111,7 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def is_of_flaw(self) -> bool:
-        """Whether it shows what one published flaw breaks."""
+        """Whether it shows what one switch breaks."""
         return self.result == "violated" and self.switch is not None and not self.witness
 
     @property
