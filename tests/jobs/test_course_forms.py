@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -68,7 +69,7 @@ def test_a_field_is_a_value_of_toml_or_a_word_without_quotes(text: str, value: o
         ("1\nother = 2", r"field `how`: more than one line"),
         ("1, 2", r"field `how`: no TOML: "),
         ("9" * 5000, r"field `how`: no TOML: "),
-        ("[" * 9000, r"field `how`: no TOML: "),
+        ("[" * 9000, r"field `how`: more than 100 brackets"),
     ],
 )
 def test_a_field_that_is_no_value_is_named(text: str, problem: str) -> None:
@@ -76,7 +77,7 @@ def test_a_field_that_is_no_value_is_named(text: str, problem: str) -> None:
         filled(QUESTION, {"how": text}, as_text=False)
 
 
-@pytest.mark.parametrize("text", ["min(a, b)", 'say("\\n")', "1", "a\nb = 2", "ä🙂"])
+@pytest.mark.parametrize("text", ["min(a, b)", 'say("\\n")', "1", "a\nb = 2", "ä🙂", "\x7f"])
 def test_a_field_of_a_bug_is_a_text_whatever_it_is(text: str) -> None:
     assert tomllib.loads(filled(QUESTION, {"how": text}, as_text=True)) == {"how": text}
 
@@ -106,7 +107,8 @@ def test_a_page_grades_as_the_command_does(name: str, tmp_path: Path) -> None:
             options = ["--solution"] * shows_solution
             *lines, last = printed_by_the_command(name, answers, tmp_path, *options)
             found = graded(name, answers, shows_solution=shows_solution)
-            assert found["lines"] == lines
+            # A form has no lines to name.
+            assert found["lines"] == [re.sub(r" \(answer\.toml:\d+\)$", "", line) for line in lines]
             assert found["solved"] == last.endswith(": solved") == (answers == right)
 
 
@@ -121,7 +123,7 @@ def test_the_states_come_with_the_grade_of_right_answers_alone() -> None:
 def test_an_answer_that_cannot_be_graded_is_refused_with_the_name_of_its_question() -> None:
     with pytest.raises(RefusedError, match="field `end_of_n1`: no TOML"):
         graded("1", {"end_of_n1": "{"})
-    with pytest.raises(RefusedError, match=r"answer.toml:4: field `method`: .* has no method 'trunkate'"):
+    with pytest.raises(RefusedError, match=r"^field `method`: .* has no method 'trunkate'"):
         graded("4-bug", {"method": "trunkate"})
 
 

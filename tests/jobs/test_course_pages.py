@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from lockstep.base.package_data import course_dir
 from lockstep.cli.play_command import command
@@ -30,6 +31,7 @@ from lockstep.jobs.play_folder.chapter_pages import chapter_page, chapters, cour
 from lockstep.jobs.play_folder.engine_files import engine_scripts
 from lockstep.jobs.play_folder.exercise_pages import exercise_page
 from lockstep.jobs.play_folder.write_folder import FolderError, Page, PlayFolder
+from lockstep.systems.registry import model_named
 from lockstep.trace.trace_reader import read_trace
 from tests.support.programs.courses import BUGS, GUARDS, PREDICTIONS, right_fields
 from tests.support.programs.page_engine import answered_without_java
@@ -62,7 +64,7 @@ def test_a_prediction_shows_the_steps_of_its_trace_and_no_state_after_one(name: 
     page = written(name)
     content, exercise = block(page, "content"), block(page, "exercise-data")
     assert [step["number"] for step in content["steps"]] == [0]
-    assert content["remarks"] == []
+    assert (content["remarks"], content["verdict"]) == ([], "holds")
     events = [event for _, event in read_trace(course_dir() / name / TRACE)]
     assert [(each["event"], each["node"], each["action"]) for each in exercise["events"]] == [
         (event.seq, event.node, event.action) for event in events
@@ -222,6 +224,17 @@ def test_the_list_has_the_exercises_apart_with_their_chapters(tmp_path: Path) ->
 
 def test_the_same_exercise_makes_the_same_page() -> None:
     assert written("4-bug") == written("4-bug")
+
+
+def test_the_command_writes_every_page_of_the_course_and_the_levels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lockstep.jobs.play_folder.pyodide_files.read_pyodide", lambda _folder: no_pyodide())
+    monkeypatch.setattr("lockstep.jobs.play_folder.levels.level_models", lambda: [model_named("heartbeat_vote_bug")[1]])
+    ran = CliRunner().invoke(command, ["--static", str(tmp_path / "out")])
+    assert (ran.exit_code, ran.output) == (0, f"{tmp_path / 'out' / 'index.html'}: 1 level, 12 exercises\n"), ran.output
+    pages = {path.stem for path in (tmp_path / "out").glob("*.html")}
+    assert pages == {"index", "heartbeat_vote_bug", *course_page_names()}
 
 
 def test_the_command_overwrites_no_page_of_the_course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

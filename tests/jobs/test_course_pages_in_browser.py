@@ -159,11 +159,25 @@ def test_answers_are_kept_while_they_are_written_and_checked_before_python_has_s
         expect(tab.locator("#controls")).to_be_visible()
 
 
+def test_two_pages_of_an_exercise_keep_the_answers_of_both(browser: Browser, folder: Path) -> None:
+    with opened(browser, page_of(folder, "4")) as tab:
+        other = tab.context.new_page()
+        other.set_default_timeout(MAX_MS)
+        other.goto(tab.url)
+        key, *_ = fields = list(right_fields("4"))
+        typed(other, right_fields("4"))
+        assert grade(other, "4")[-1] == "exercise 4: solved"
+        tab.fill(f"#answer-{key}", "7")
+        assert kept_as_solved(tab, "4") is True
+        tab.reload()
+        assert [tab.input_value(f"#answer-{each}") for each in fields] == ["7", *list(right_fields("4").values())[1:]]
+
+
 def test_an_answer_that_is_no_value_is_named_and_may_be_mended(browser: Browser, folder: Path) -> None:
     with opened(browser, page_of(folder, "3")) as tab:
         fields = right_fields("3")
         typed(tab, {**fields, "log_after_truncate": "[{ term = 1 <b>"})
-        expect(tab.locator("#grade")).to_contain_text("field `log_after_truncate`: no TOML: ")
+        expect(tab.locator("#remark-log_after_truncate")).to_contain_text("field `log_after_truncate`: no TOML: ")
         typed(tab, fields)
         assert grade(tab, "3")[-1] == "exercise 3: solved"
 

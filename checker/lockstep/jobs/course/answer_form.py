@@ -18,6 +18,9 @@ _OPEN_LINE = re.compile(r'^(\w+) = "\?"$')
 _WORD = re.compile(r"[A-Za-z_][\w.-]*")
 _OWN_WORDS = frozenset({"true", "false", "inf", "nan"})
 
+#: The opening brackets of one field at most: what reads a value nests as deep as they may.
+MAX_BRACKETS = 100
+
 
 def asked(template: str) -> dict[str, str]:
     """Return the questions of an answer.toml by their names: the comment above each."""
@@ -50,9 +53,11 @@ def filled(template: str, fields: Mapping[str, str], *, as_text: bool) -> str:
 def _value(name: str, text: str, as_text: bool) -> str:
     """Return a field as TOML writes its value."""
     if as_text or text == "?" or (_WORD.fullmatch(text) and text not in _OWN_WORDS):
-        return json.dumps(text, ensure_ascii=False)
+        return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")  # which TOML alone wants escaped
     if len(text.splitlines()) > 1:
         raise AnswerError(f"field `{name}`: more than one line")
+    if text.count("[") + text.count("{") > MAX_BRACKETS:
+        raise AnswerError(f"field `{name}`: more than {MAX_BRACKETS} brackets")
     try:
         tomllib.loads(f"answer = {text}")
     except (ValueError, RecursionError) as error:

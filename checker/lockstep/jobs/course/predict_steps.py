@@ -121,8 +121,9 @@ def _grade_answer(
 
 def _other_kind(run: ExerciseRun, question: TraceQuestion, answer: Any, answers: StudentAnswers) -> str:
     """Return the remark on an answer of another kind than the one that is asked for."""
-    place = f"{answers.path}:{answers.lines.get(question.name, 1)}"
-    return f"{question.name}: {_toml(answer)} is not what is asked for, {answer_kind(run, question)} ({place})"
+    place = answers.place(question.name)
+    at = f" ({place})" if place else ""
+    return f"{question.name}: {_toml(answer)} is not what is asked for, {answer_kind(run, question)}{at}"
 
 
 def answer_kind(run: ExerciseRun, question: TraceQuestion) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from lockstep.base.package_data import course_dir
 from lockstep.base.scratch import scratch
+from lockstep.base.verdict import Verdict
 from lockstep.jobs.course.course_exercises import TRACE, Exercise, FindBug, Predict
 from lockstep.jobs.course.find_bug import write_flawed_trace
 from lockstep.jobs.view.trace_view import view_trace
@@ -28,8 +29,9 @@ def shown_prediction(name: str, exercise: Predict) -> Tree:
 def shown_state_before(name: str, exercise: Predict) -> Tree:
     """Return what a page shows before the student has predicted: the initial state, and no step."""
     behaviour, context = steps_of_prediction(name, exercise)
-    begin = behaviour.steps[:1]
-    return page_content(replace(behaviour, steps=begin, count=0, remarks=(), reason="no step is taken yet"), context)
+    begin = replace(behaviour, steps=behaviour.steps[:1], count=0, remarks=())
+    # The verdict on all steps would answer a question.
+    return page_content(replace(begin, verdict=Verdict.HOLDS.value, reason="no step is taken yet"), context)
 
 
 def steps_of_prediction(name: str, exercise: Predict) -> tuple[ShownBehaviour, PageContext]:

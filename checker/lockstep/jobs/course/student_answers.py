@@ -28,15 +28,20 @@ class AnswerError(BadInputError):
 
 @dataclass(frozen=True, slots=True)
 class StudentAnswers:
-    """The answers in a file, and the line of each."""
+    """The answers in a file, and the line of each; or those of a form, without a `path`."""
 
-    path: Path
+    path: Path | None
     values: Mapping[str, Any]
     lines: Mapping[str, int]
 
     def malformed(self, name: str, problem: str) -> AnswerError:
         """Return the error for a malformed answer."""
-        return AnswerError(f"{self.path}:{self.lines.get(name, 1)}: field `{name}`: {problem}")
+        place = self.place(name)
+        return AnswerError(f"{place}{': ' if place else ''}field `{name}`: {problem}")
+
+    def place(self, name: str) -> str:
+        """Return the file and line of an answer; "" where the answers are those of a form."""
+        return "" if self.path is None else f"{self.path}:{self.lines.get(name, 1)}"
 
 
 def read_answers(path: Path, names: Sequence[str]) -> StudentAnswers:
@@ -48,8 +53,8 @@ def read_answers(path: Path, names: Sequence[str]) -> StudentAnswers:
     return parse_answers(path, text_of(path), names)
 
 
-def parse_answers(path: Path, text: str, names: Sequence[str]) -> StudentAnswers:
-    """Return the answers in the text of a file; raises AnswerError as read_answers does."""
+def parse_answers(path: Path | None, text: str, names: Sequence[str]) -> StudentAnswers:
+    """Return the answers in a text, that of a file or, without a `path`, of a form; raises as read_answers does."""
     try:
         values = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a ValueError of an integer with thousands of digits, too

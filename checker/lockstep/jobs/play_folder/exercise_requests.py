@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -47,7 +46,7 @@ class ExerciseRequests:
         request: GradeForm = decoded(body, GradeForm)
         try:
             text = filled(self._template, request.fields, as_text=isinstance(self._exercise, FindBug))
-            answers = parse_answers(Path(ANSWER), text, answer_names(self._exercise))
+            answers = parse_answers(None, text, answer_names(self._exercise))
             grade = grade_answers(self._name, self._exercise, answers, request.solution)
         except BadInputError as error:
             raise RefusedError(str(error)) from error

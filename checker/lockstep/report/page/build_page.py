@@ -51,7 +51,8 @@ def build_folder_page(tree: Tree, engine: Tree, level: Tree | None = None, exerc
     a page with a goal; `exercise`, what `exercise.js` reads, of a page of the course.
     """
     # Only a script with this word is loaded, which no content can contain that the word is made of.
-    nonce = _hash(json_for_html(tree) + json_for_html(engine)).removeprefix("sha256-")
+    parts = "".join(json_for_html(each) for each in (tree, engine, level or {}, exercise or {}))
+    nonce = _hash(parts).removeprefix("sha256-")
     is_played = "play" in tree
     scripts, styles = ["engine.js", *(_LIVE_SCRIPTS if is_played else ("page.js",))], ["page.css", "engine.css"]
     controls = ""

@@ -59,15 +59,23 @@
   // ---- The answers, where the browser keeps them ------------------------------------------------------
 
   const key = `lockstep-course ${exercise.name}`;
-  let kept = { fields: {}, solved: false };
-  try {
-    const { fields, solved } = JSON.parse(localStorage.getItem(key)) ?? kept;
-    kept = { fields: { ...fields }, solved: solved === true };
-  } catch { /* the browser keeps nothing, or what is no answer: this page starts anew */ }
 
-  function keep() {
+  function read() {
     try {
-      localStorage.setItem(key, JSON.stringify(kept));
+      const { fields, solved } = JSON.parse(localStorage.getItem(key));
+      return { fields: { ...fields }, solved: solved === true };
+    } catch {  // the browser keeps nothing, or what is no answer: this page starts anew
+      return { fields: {}, solved: false };
+    }
+  }
+
+  const kept = read();
+
+  // Add to what is kept now, which another page of this exercise may have changed.
+  function keep(fields, solved) {
+    const now = read();
+    try {
+      localStorage.setItem(key, JSON.stringify({ fields: { ...now.fields, ...fields }, solved: now.solved || solved }));
     } catch { /* as above */ }
   }
 
@@ -88,22 +96,19 @@
     input.maxLength = 2000;
     input.setAttribute("aria-describedby", `kind-${name} remark-${name}`);
     input.value = typeof kept.fields[name] === "string" ? kept.fields[name] : "";
-    input.addEventListener("input", () => {
-      kept.fields[name] = input.value;
-      keep();
-    });
+    input.addEventListener("input", () => keep({ [name]: input.value }, false));
     row.append(label, input, hint, remarks.get(name));
     return row;
   }
 
   // ---- The grade --------------------------------------------------------------------------------------
 
-  // A line that begins with the name of a question is on that, and so is one that is indented after it.
+  // A line that begins with the name of a question, or refuses its field, is on that, and so is one that is indented after it.
   function showGrade(lines) {
     const rest = [], found = new Map(exercise.questions.map(({ name }) => [name, []]));
     let about = null;
     for (const line of lines) {
-      const name = [...found.keys()].find((each) => line.startsWith(`${each}: `));
+      const name = [...found.keys()].find((each) => line.startsWith(`${each}: `) || line.startsWith(`field \`${each}\`: `));
       if (name) about = name; else if (!line.startsWith(" ")) about = null;
       (about === null ? rest : found.get(about)).push(line);
     }
@@ -121,8 +126,7 @@
     const { ok, tree } = await window.lockstepEngine.ask({ type: "grade", fields, solution });
     isAsking = false;
     if (!ok) { showGrade([tree.error, ...tree.lines]); return; }
-    kept.solved ||= tree.solved;
-    keep();
+    keep({}, tree.solved);
     showGrade([...tree.lines, `exercise ${exercise.name}: ${tree.solved ? "solved" : "not yet"}`]);
     if (tree.steps) take(tree.steps);
   }
