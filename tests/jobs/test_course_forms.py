@@ -13,7 +13,7 @@ from lockstep.base.package_data import course_dir
 from lockstep.jobs.course.answer_form import asked, filled
 from lockstep.jobs.course.course_exercises import ANSWER, FindBug, WriteGuard, exercise_names, load_exercise
 from lockstep.jobs.course.grade_answers import answer_names
-from lockstep.jobs.course.student_answers import AnswerError, parse_answers
+from lockstep.jobs.course.student_answers import parse_answers
 from lockstep.jobs.play.page_requests import BadRequestError, RefusedError
 from lockstep.jobs.play_folder.exercise_requests import ExerciseRequests
 from lockstep.report.page.page_content import Tree
@@ -38,7 +38,9 @@ def test_the_form_asks_each_question_in_the_words_of_the_file(name: str) -> None
 @pytest.mark.parametrize("name", GRADED)
 def test_what_is_typed_into_the_form_is_read_from_the_file_as_the_solution(name: str) -> None:
     exercise = graded_exercise(name)
-    text = filled(template(name).read_text(encoding="utf-8"), right_fields(name), as_text=isinstance(exercise, FindBug))
+    form = template(name).read_text(encoding="utf-8")
+    text, problems = filled(form, right_fields(name), as_text=isinstance(exercise, FindBug))
+    assert problems == []
     answers = parse_answers(Path(ANSWER), text, answer_names(exercise))
     assert answers.values == tomllib.loads(solution(name).read_text(encoding="utf-8"))
     lines = template(name).read_text(encoding="utf-8").splitlines()
@@ -58,28 +60,30 @@ QUESTION = '# How?\nhow = "?"\n'
     ],
 )
 def test_a_field_is_a_value_of_toml_or_a_word_without_quotes(text: str, value: object) -> None:
-    assert tomllib.loads(filled(QUESTION, {"how": text}, as_text=False)) == {"how": value}
+    assert tomllib.loads(filled(QUESTION, {"how": text}, as_text=False)[0]) == {"how": value}
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("{ term = 1", r"field `how`: no TOML: "),
-        ("n1 or n2", r"field `how`: no TOML: Invalid value"),
+        ("{ term = 1", r"field `how`: no value: "),
+        ("n1 or n2", r"field `how`: no value: Invalid value"),
         ("1\nother = 2", r"field `how`: more than one line"),
-        ("1, 2", r"field `how`: no TOML: "),
-        ("9" * 5000, r"field `how`: no TOML: "),
+        ("1, 2", r"field `how`: no value: "),
+        ("9" * 5000, r"field `how`: no value: "),
         ("[" * 9000, r"field `how`: more than 100 brackets"),
     ],
 )
 def test_a_field_that_is_no_value_is_named(text: str, problem: str) -> None:
-    with pytest.raises(AnswerError, match=problem):
-        filled(QUESTION, {"how": text}, as_text=False)
+    unchanged, (found,) = filled(QUESTION, {"how": text}, as_text=False)
+    assert re.match(problem, found)
+    assert unchanged == QUESTION
 
 
 @pytest.mark.parametrize("text", ["min(a, b)", 'say("\\n")', "1", "a\nb = 2", "ä🙂", "\x7f"])
 def test_a_field_of_a_bug_is_a_text_whatever_it_is(text: str) -> None:
-    assert tomllib.loads(filled(QUESTION, {"how": text}, as_text=True)) == {"how": text}
+    written, problems = filled(QUESTION, {"how": text}, as_text=True)
+    assert (tomllib.loads(written), problems) == ({"how": text}, [])
 
 
 # ---- The request of a page ----
@@ -92,7 +96,7 @@ def graded(name: str, answers: dict[str, str], *, shows_solution: bool = False) 
 
 def printed_by_the_command(name: str, answers: dict[str, str], folder: Path, *options: str) -> list[str]:
     """The lines that `lockstep course check` prints on the same answers in a file, but for where that is."""
-    text = filled((course_dir() / name / ANSWER).read_text(encoding="utf-8"), answers, as_text=name in BUGS)
+    text, _ = filled((course_dir() / name / ANSWER).read_text(encoding="utf-8"), answers, as_text=name in BUGS)
     (folder / ANSWER).write_text(text, encoding="utf-8")
     _, printed = ran("course", "check", name, folder, *options)
     return [line.replace(f"{folder}/", "") for line in printed.splitlines()]
@@ -120,9 +124,16 @@ def test_the_states_come_with_the_grade_of_right_answers_alone() -> None:
     assert steps["reason"].startswith("a behaviour of the spec that violates CommittedEntriesStayProp")
 
 
+def test_a_field_that_is_no_value_stays_open_and_the_others_are_graded() -> None:
+    right = right_fields("1")
+    found = graded("1", {**right, "end_of_n1": "{"})
+    assert (found["solved"], found["steps"]) == (False, None)
+    assert found["lines"][0].startswith("field `end_of_n1`: no value: ")
+    assert "end_of_n1: not answered yet" in found["lines"]
+    assert sum("is right" in line for line in found["lines"]) == len(right) - 1
+
+
 def test_an_answer_that_cannot_be_graded_is_refused_with_the_name_of_its_question() -> None:
-    with pytest.raises(RefusedError, match="field `end_of_n1`: no TOML"):
-        graded("1", {"end_of_n1": "{"})
     with pytest.raises(RefusedError, match=r"^field `method`: .* has no method 'trunkate'"):
         graded("4-bug", {"method": "trunkate"})
 

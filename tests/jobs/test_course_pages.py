@@ -218,7 +218,7 @@ def test_the_list_has_the_exercises_apart_with_their_chapters(tmp_path: Path) ->
         ("exercise_5.html", "5", "chapter_5_figure_8.html", "5. Figure 8"),
         ("exercise_2-guard.html", "2-guard", "chapter_2_a_leader.html", "2. A leader"),
     ]
-    assert re.findall(r'<td data-(\w+)="([^"]+)"', listed) == [("exercise", "5"), ("level", "2-guard")]
+    assert re.findall(r'<td data-(\w+)="([^"]+)"', listed) == [("exercise", "5"), ("guard", "2-guard")]
     assert re.findall(r'<li><a href="([^"]+)">', listed) == ["a.html"]
 
 

@@ -85,7 +85,7 @@ def follow_hints(tab: Page, fewest: int, begin: int = 0) -> None:
             f"{number} step{'' if number == 1 else 's'} taken; the fewest are {fewest}."
         )
         tab.click("#hint-step")
-        expect(tab.locator("#hint")).to_contain_text("A shortest way goes on with: ")
+        expect(tab.locator("#hint")).to_contain_text("The next step of a shortest way: ")
         tab.keyboard.press("Enter")
         stands_at(tab, number + 1)
 

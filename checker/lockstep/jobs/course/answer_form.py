@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 
-from lockstep.jobs.course.student_answers import AnswerError, toml_problem
+from lockstep.jobs.course.student_answers import toml_problem
 
 __all__ = ["asked", "filled"]
 
@@ -36,30 +36,37 @@ def asked(template: str) -> dict[str, str]:
     return found
 
 
-def filled(template: str, fields: Mapping[str, str], *, as_text: bool) -> str:
-    """Return an answer.toml with the fields of a form in place of each "?"; one that is empty stays open.
+def filled(template: str, fields: Mapping[str, str], *, as_text: bool) -> tuple[str, list[str]]:
+    """Return an answer.toml with the fields of a form in place of each "?", and what is wrong with those left out.
 
-    Arguments: `as_text`, whether each field is a text; otherwise it is a value of TOML, and a word needs no quotes.
-    Raises AnswerError, naming the field, where one is no value.
+    An empty field stays open, too. Arguments: `as_text`, whether each field is a text; otherwise it is a value of TOML,
+    and a word needs no quotes.
     """
-    lines = []
+    lines, problems = [], []
     for line in template.splitlines():
         question = _OPEN_LINE.match(line)
         text = "" if question is None else fields.get(question[1], "").strip()
-        lines.append(line if question is None or not text else f"{question[1]} = {_value(question[1], text, as_text)}")
-    return "\n".join(lines) + "\n"
+        if question is None or not text:
+            lines.append(line)
+            continue
+        try:
+            lines.append(f"{question[1]} = {_value(text, as_text)}")
+        except ValueError as error:
+            lines.append(line)
+            problems.append(f"field `{question[1]}`: {error}")
+    return "\n".join(lines) + "\n", problems
 
 
-def _value(name: str, text: str, as_text: bool) -> str:
-    """Return a field as TOML writes its value."""
+def _value(text: str, as_text: bool) -> str:
+    """Return a field as TOML writes its value; raises ValueError where it is none."""
     if as_text or text == "?" or (_WORD.fullmatch(text) and text not in _OWN_WORDS):
         return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")  # which TOML alone wants escaped
     if len(text.splitlines()) > 1:
-        raise AnswerError(f"field `{name}`: more than one line")
+        raise ValueError("more than one line")
     if text.count("[") + text.count("{") > MAX_BRACKETS:
-        raise AnswerError(f"field `{name}`: more than {MAX_BRACKETS} brackets")
+        raise ValueError(f"more than {MAX_BRACKETS} brackets")
     try:
         tomllib.loads(f"answer = {text}")
     except (ValueError, RecursionError) as error:
-        raise AnswerError(f"field `{name}`: no TOML: {toml_problem(error)}") from error
+        raise ValueError(f"no value: {toml_problem(error)}; a text in a list or a record stands in quotes") from error
     return text

@@ -141,6 +141,11 @@ def _place(name: str) -> tuple[int, str]:
     return (int(number[0]) if number else 0, name)
 
 
+def exercise_title(name: str, exercise: Exercise) -> str:
+    """Return the heading of an exercise's page."""
+    return f"Exercise {name}: {exercise.title}"
+
+
 def load_exercise(name: str) -> Exercise:
     """Return the exercise of a name; raises UnknownExerciseError where there is none."""
     known = exercise_names()

@@ -7,18 +7,13 @@ from dataclasses import replace
 from lockstep.base.package_data import course_dir
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict
-from lockstep.jobs.course.course_exercises import TRACE, Exercise, FindBug, Predict
+from lockstep.jobs.course.course_exercises import TRACE, FindBug, Predict, exercise_title
 from lockstep.jobs.course.find_bug import write_flawed_trace
 from lockstep.jobs.view.trace_view import view_trace
 from lockstep.report.page.page_content import PageContext, Tree, page_content
 from lockstep.report.page.shown_behaviour import ShownBehaviour
 
-__all__ = ["exercise_title", "shown_bug", "shown_prediction", "shown_state_before", "steps_of_prediction"]
-
-
-def exercise_title(name: str, exercise: Exercise) -> str:
-    """Return the heading of an exercise's page."""
-    return f"Exercise {name}: {exercise.title}"
+__all__ = ["shown_bug", "shown_prediction", "shown_state_before", "steps_of_prediction"]
 
 
 def shown_prediction(name: str, exercise: Predict) -> Tree:

@@ -10,7 +10,7 @@ from lockstep.base.progress import Say, silent
 from lockstep.conformance.json_values import Words
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_check import TraceCheck
-from lockstep.jobs.course.course_exercises import UnknownExerciseError, WriteGuard, load_exercise
+from lockstep.jobs.course.course_exercises import UnknownExerciseError, WriteGuard, exercise_title, load_exercise
 from lockstep.jobs.course.write_guard import guard_files
 from lockstep.jobs.play.play_session import Offer, Session, Suggest, Visit
 from lockstep.jobs.view.counterexample_view import page_context
@@ -100,7 +100,8 @@ def play_guard(name: str, jar: Path | None = None) -> Game:
         raise UnknownExerciseError(f"exercise {name} has no guard")
     module, cfg, library = guard_files(name, exercise)
     system = next(each for each in SYSTEMS.values() if each.root.parts[0] == exercise.library)
-    return replace(_play_source(SpecSource(module, cfg, library, jar=jar), system, name), guard=name)
+    game = _play_source(SpecSource(module, cfg, library, jar=jar), system, name)
+    return replace(game, guard=name, title=exercise_title(name, exercise))
 
 
 def _play_source(source: SpecSource, system: System, name: str) -> Game:

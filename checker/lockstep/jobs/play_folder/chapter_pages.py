@@ -50,7 +50,13 @@ def chapter_page(file: str) -> Page:
     """
     addresses = {each: chapter_link(each) for each in chapters()}
     addresses |= {each: each for each in map(exercise_link, exercise_names())}
-    text = _EXERCISE.sub(lambda heading: f"## [{heading[1]}]({exercise_link(heading[2])})", text_of(chapter_file(file)))
+    text = _EXERCISE.sub(_linked, text_of(chapter_file(file)))
     title = chapter_title(file)
     page = build_chapter(title, markdown_html(text, addresses.get))
     return Page(chapter_link(file), title, is_chapter=True, text=page)
+
+
+def _linked(heading: re.Match[str]) -> str:
+    """Return the heading of an exercise as a link to its page, which another line names."""
+    link = exercise_link(heading[2])
+    return f"## [{heading[1]}]({link})\n\n[Do this exercise in the browser]({link}), or with the commands below."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from lockstep.base.package_data import course_dir
@@ -16,11 +15,12 @@ from lockstep.jobs.course.course_exercises import (
     FindBug,
     Predict,
     WriteGuard,
+    exercise_title,
     load_exercise,
 )
 from lockstep.jobs.course.find_bug import cluster_specs
 from lockstep.jobs.course.predict_steps import answer_kind, run_exercise
-from lockstep.jobs.course.shown_exercise import exercise_title, shown_bug, shown_state_before, steps_of_prediction
+from lockstep.jobs.course.shown_exercise import shown_bug, shown_state_before, steps_of_prediction
 from lockstep.jobs.course.write_guard import guard_files
 from lockstep.jobs.play.opened_game import GameFiles, open_game
 from lockstep.jobs.play.page_requests import RequestHandler
@@ -42,14 +42,15 @@ _PREDICT = (
     "one of the events, or about all of them. The states are shown once all your answers are right."
 )
 _FIND = (
-    "One expression in one method of this module was another than it should be when a cluster ran with it. Its trace "
-    "is below, up to the step that leaves the spec, with what `lockstep check` finds there. The module as it stands "
-    "here is the right one: which of its methods, with one expression changed, would do this?"
+    "A cluster ran with a wrong expression in one method of this module. Its trace is below, up to the step that "
+    "leaves the spec, with what `lockstep check` finds there. The module as it stands here is the right one: which of "
+    "its methods, with one expression changed, would do this?"
 )
 _GUARD = (
-    "The module leaves a rule open, and is played here as it stands. Take steps until the promise is broken: what "
-    "would have had to be forbidden, and to whom? Then write that rule in place of TRUE. It is TLA+, which only a "
-    "program in Java parses, so no page can grade it; the second command does."
+    "The module leaves a rule open, and is played here as it stands. Take steps until the promise is broken: which "
+    "step should the rule have forbidden? Then write that rule in place of TRUE. It is TLA+, which only a program in "
+    "Java parses, so no page can grade it. With lockstep installed, the first command writes the files, and the second "
+    "grades them."
 )
 
 
@@ -156,6 +157,6 @@ def _guard_page(name: str, exercise: WriteGuard, scripts: Sequence[str]) -> Page
         **_tree(name, exercise, _GUARD, commands),
         "files": [[path.name, text_of(path)] for path in (module, cfg)],
     }
-    shown = RequestHandler(replace(game, title=exercise_title(name, exercise)), game.begin).page()
+    shown = RequestHandler(game, game.begin).page()
     text = build_folder_page(shown, game_engine(files, game, game.begin, scripts), level_tree(level), tree)
     return _page(name, exercise, text, level.par)

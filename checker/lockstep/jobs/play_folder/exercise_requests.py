@@ -44,8 +44,8 @@ class ExerciseRequests:
         Raises BadRequestError where the request is malformed, RefusedError where an answer cannot be graded.
         """
         request: GradeForm = decoded(body, GradeForm)
+        text, problems = filled(self._template, request.fields, as_text=isinstance(self._exercise, FindBug))
         try:
-            text = filled(self._template, request.fields, as_text=isinstance(self._exercise, FindBug))
             answers = parse_answers(None, text, answer_names(self._exercise))
             grade = grade_answers(self._name, self._exercise, answers, request.solution)
         except BadInputError as error:
@@ -53,4 +53,4 @@ class ExerciseRequests:
         steps = None
         if grade.solved and isinstance(self._exercise, Predict):
             steps = shown_prediction(self._name, self._exercise)
-        return {"solved": grade.solved, "lines": list(grade.lines), "steps": steps}
+        return {"solved": grade.solved, "lines": [*problems, *grade.lines], "steps": steps}

@@ -77,7 +77,7 @@ def build_index(pages: Sequence[Tree], levels: Sequence[Tree], exercises: Sequen
     `system` and `par`; `exercises`, each with its `file`, `name`, `title`, `chapter`, `chapter_file`, and `par`, which
     is 0 where the page grades answers.
     """
-    scripts, styles = ("index.js",), ("page.css",)
+    scripts, styles = ("index.js",), ("page.css", "index.css")
     return _template("index.html").render(
         policy=_policy(scripts, styles),
         scripts=list(map(_static, scripts)),

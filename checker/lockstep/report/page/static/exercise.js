@@ -121,7 +121,7 @@
   async function check(solution) {
     if (isAsking) return;
     isAsking = true;
-    showGrade(["The answers are checked as soon as Python has started."]);
+    showGrade(["Checking the answers; Python starts first, if this page was just opened."]);
     const fields = Object.fromEntries([...inputs].map(([name, input]) => [name, input.value]));
     const { ok, tree } = await window.lockstepEngine.ask({ type: "grade", fields, solution });
     isAsking = false;

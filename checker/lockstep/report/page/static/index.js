@@ -1,11 +1,21 @@
 "use strict";
-// How many steps the player needed for each level, and which exercises are solved, where the browser keeps that.
+// How many steps the player needed for each level, which guards are broken and which exercises are solved, where the browser keeps that.
 (() => {
-  for (const cell of document.querySelectorAll("[data-level]")) {
+  function best(name) {
     try {
-      const best = Number(localStorage.getItem(`lockstep-play ${cell.dataset.level}`));
-      if (best) cell.textContent = `${best}${best <= Number(cell.dataset.par) ? " ✓" : ""}`;
-    } catch { /* the browser keeps nothing */ }
+      return Number(localStorage.getItem(`lockstep-play ${name}`));
+    } catch {  // the browser keeps nothing
+      return 0;
+    }
+  }
+
+  for (const cell of document.querySelectorAll("[data-level]")) {
+    const steps = best(cell.dataset.level);
+    if (steps) cell.textContent = `${steps}${steps <= Number(cell.dataset.par) ? " ✓" : ""}`;
+  }
+  for (const cell of document.querySelectorAll("[data-guard]")) {
+    const steps = best(cell.dataset.guard);
+    if (steps) cell.textContent = `broken in ${steps} steps`;
   }
   for (const cell of document.querySelectorAll("[data-exercise]")) {
     try {

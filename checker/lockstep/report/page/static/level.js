@@ -50,7 +50,8 @@
     }
     keep(count);
     const well = count <= level.par ? "No fewer would do." : `${level.par} are enough.`;
-    at("progress").textContent = `Solved: ${level.property} is violated after ${steps(count)}. ${well} Your best: ${steps(best)}.`;
+    const done = at("exercise") ? "The promise is broken" : "Solved";
+    at("progress").textContent = `${done}: ${level.property} is violated after ${steps(count)}. ${well} Your best: ${steps(best)}.`;
     at("level").classList.add("solved");
   }
 
@@ -67,7 +68,10 @@
     return { same: other < 0 ? taken.length : other, all: taken.length };
   }
 
+  let isOfStep = false;  // the hint is on what to do in the state that is shown
+
   function hint(...paragraphs) {
+    isOfStep = false;
     at("hint").replaceChildren(...paragraphs.map((text) => make("p", text)));
   }
 
@@ -78,7 +82,8 @@
     const next = level.way[same];
     const button = document.querySelector(`#offers [data-offer="${next.offer}"]`);
     const label = button?.getAttribute("aria-label") ?? next.action;
-    hint(`A shortest way goes on with: ${label}`);
+    hint(`The next step of a shortest way: ${label}`);
+    isOfStep = true;
     button?.focus();
   }
 
@@ -87,6 +92,9 @@
   at("hint-story").hidden = !level.story.length;
   at("hint-story").addEventListener("click", () => hint(...level.story));
   at("hint-step").addEventListener("click", nextStep);
-  listeners.push(show);
+  listeners.push(() => {
+    if (isOfStep) hint();
+    show();
+  });
   show();
 })();
