@@ -21,6 +21,10 @@ from lockstep.conformance.cause_search import CauseSearch
 from lockstep.conformance.changed_steps import ChangedSteps
 from lockstep.conformance.deviation import find_deviation
 from lockstep.conformance.diagnosis import Diagnosis
+from lockstep.conformance.flaw_trials import FlawTrials
+from lockstep.conformance.initial_causes import changed_beginnings
+from lockstep.conformance.nearest_change import nearest_change
+from lockstep.conformance.search_limit import SearchLimit
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.registry import simulators
@@ -232,10 +236,12 @@ def test_a_search_whose_time_is_over_says_so() -> None:
     deviation = find_deviation(trace, check)
     assert deviation is not None
     probed = trace_spec(trace.header, "t", REPAIRED, has_probes=True)
-    search = CauseSearch(deviation, ChangedSteps(check, probed, frozenset({row.switch})), Deadline(0.0))
-    assert search.flaw_sets() == []
-    assert search.decisions(deviation.past(check)) == []
-    assert [note for note in search.notes if "time was over" in note] == search.notes != []
+    steps, limit = ChangedSteps(check, probed, frozenset({row.switch})), SearchLimit(Deadline(0.0))
+    assert FlawTrials(deviation, steps, limit).sets() == []
+    assert CauseSearch(deviation, steps, limit).decisions(deviation.past(check)) == []
+    assert [*changed_beginnings(deviation, steps, limit)] == []
+    assert nearest_change(deviation, steps, limit, (), ()) is None
+    assert [note for note in limit.notes if "time was over" in note] == limit.notes != []
 
 
 # ---- What the command prints ----

@@ -148,12 +148,12 @@ Next == \E p \in {"n1"} : Up(p)
 def test_a_truth_value_that_is_written_down_may_be_the_other_one(tmp_path: Path) -> None:
     body = r"""
 VARIABLE r
-Init == r = [up |-> TRUE, n |-> 0]
+Init == r = [up |-> FALSE, n |-> 0]
 Fall(p) == r' = [r EXCEPT !.up = FALSE, !.n = @ + 1]
 Rise(p) == r' = [r EXCEPT !.up = TRUE, !.n = @ + 1]
 Next == \E p \in {"n1"} : Fall(p) \/ Rise(p)
 """
-    steps: list[Step] = [("Fall", {}, {"r": {"up": False, "n": 1}}), ("Fall", {}, {"r": {"up": True, "n": 2}})]
+    steps: list[Step] = [("Fall", {}, {"r": {"up": True, "n": n}}) for n in (1, 2)]
     first, *_ = causes_of(tmp_path, body, steps)
     assert (first["kind"], first["what"], first["came_to"]) == ("formula", "FALSE", "FALSE")
 

@@ -5,17 +5,19 @@ Changed is the outcome of an expression in one step of the deviation's past or, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from lockstep.base.deadline import Deadline
 from lockstep.conformance.cause_places import first_left_out, likely_places, other_places
 from lockstep.conformance.changed_steps import ChangedSteps, LaterSteps
-from lockstep.conformance.deviation import MAX_EVENTS, Deviation, cause_at, short_value
+from lockstep.conformance.deviation import MAX_EVENTS, Deviation
 from lockstep.conformance.diagnosis import DeviationCause
+from lockstep.conformance.expression_causes import expression_cause, is_literal
 from lockstep.conformance.mistaken_rules import RuleEvidence, mistaken_rule
+from lockstep.conformance.search_limit import SearchLimit
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.probed_values import MAX_EVALUATIONS, OtherOutcome, ProbedExpression
+from lockstep.tla.values.probed_values import OtherOutcome, ProbedExpression
 
 #: How much a number is changed at most, in the step at which the trace leaves the spec; in earlier ones by one.
 MAX_DIFFERENCE = 4
@@ -23,21 +25,6 @@ MAX_DIFFERENCE = 4
 #: The likelier a kind of expression is to be what differs, the lower; and in a module that many specs share.
 _RANKS = {"formula": 0, "update": 1, "use": 1, "updates": 2, "number": 3}
 _COMMON_RANKS = {"update": 0, "use": 0, "updates": 1, "formula": 2, "number": 3}
-
-
-@dataclass(frozen=True, slots=True)
-class FlawedRun:
-    """A trace taken with some switches of flaws set the other way.
-
-    Attributes:
-        accepts: the number of events from the deviation on that are allowed then.
-        evaluated: the flaws whose switches some step evaluates.
-        differs: whether some state before the deviation is another one.
-    """
-
-    accepts: int
-    evaluated: frozenset[str]
-    differs: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +49,7 @@ class ChangedStep:
 
 @dataclass(slots=True)
 class CauseSearch:
-    """The search for causes of one deviation, until its deadline; `notes` say what was not tried.
+    """The search for causes of one deviation, within its limit.
 
     `steps` are those of the trace's check; `common` are modules that many specs share, whose expressions are the last
     to be blamed.
@@ -70,79 +57,13 @@ class CauseSearch:
 
     deviation: Deviation
     steps: ChangedSteps
-    deadline: Deadline
+    limit: SearchLimit
     common: frozenset[str] = frozenset()
-    notes: list[str] = field(default_factory=list)
-    #: The place of the first event whose step evaluates the switch of a flaw, by flaw.
-    _first: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Note what is not looked at."""
         if not self.deviation.is_whole:
-            self.notes.append(f"only the last {MAX_EVENTS:,} events were looked at")
-
-    # ---- Flaws ----
-
-    def flaw_sets(self) -> list[tuple[frozenset[str], int]]:
-        """Return the flaws whose switches, set the other way, let the trace go on, with how far; else pairs of them.
-
-        Only what some step evaluates is tried: another switch changes nothing. Pairs are tried that change the step at
-        which the trace leaves the spec, and those in which one flaw changes earlier states or what is evaluated.
-        """
-        base = self._taken_with(frozenset())
-        runs = {name: self._taken_with(frozenset({name})) for name in sorted(base.evaluated) if self._has_time("flaws")}
-        found = {frozenset({name}): run.accepts for name, run in runs.items() if run.accepts}
-        for pair in () if found else self._pairs(base, runs):
-            if not self._has_time("pairs of flaws"):
-                break
-            if accepts := self._taken_with(pair).accepts:
-                found[pair] = accepts
-        return sorted(found.items(), key=lambda each: (-each[1], sorted(each[0])))
-
-    def _has_time(self, what: str) -> bool:
-        note = f"the time was over before all {what} were tried"
-        if self.deadline.is_over() and note not in self.notes:
-            self.notes.append(note)
-        return not self.deadline.is_over()
-
-    def _pairs(self, base: FlawedRun, runs: Mapping[str, FlawedRun]) -> Iterator[frozenset[str]]:
-        """Yield the pairs to try, each once, given the runs without a flaw and with each one."""
-        (line, event), state = self.deviation.events[-1], self.deviation.states[-1]
-        tried = set[frozenset[str]]()
-        for one, run in runs.items():
-            for other in sorted(run.evaluated - {one}):
-                pair = frozenset({one, other})
-                has_effect = run.differs or not run.evaluated <= base.evaluated
-                if pair in tried:
-                    continue
-                if has_effect or self.steps.take_as_seen(state, line, event, *self._outcomes(pair)) is not None:
-                    tried.add(pair)
-                    yield pair
-
-    def _outcomes(self, flaws: frozenset[str]) -> list[OtherOutcome]:
-        return [OtherOutcome(number) for number, name in self.steps.switches.items() if name in flaws]
-
-    def _taken_with(self, flaws: frozenset[str]) -> FlawedRun:
-        """Take the events with some switches set the other way, up to the first that is not a step then.
-
-        Until a step evaluates one of them, the states are those of the trace.
-        """
-        switches, events = self.steps.switches, [*self.deviation.events, *self.deviation.later]
-        begin = min((self._first[name] for name in flaws if name in self._first), default=0)
-        state, seen, differs = self.deviation.states[begin], {*self._first}, False
-        for place, (line, event) in enumerate(events[begin:], begin):
-            after = self.steps.take_as_seen(state, line, event, *self._outcomes(flaws))
-            new = {switches[number] for number in self.steps.seen.keys() & switches.keys()} & self.steps.flaws
-            seen |= new
-            if not flaws:
-                self._first.update(dict.fromkeys(new - self._first.keys(), place))
-            if after is None:
-                return FlawedRun(max(0, place - self.deviation.last), frozenset(seen), differs)
-            differs = differs or (place < self.deviation.last and after != self.deviation.states[place + 1])
-            state = after
-        return FlawedRun(len(events) - self.deviation.last, frozenset(seen), differs)
-
-    # ---- Expressions ----
+            self.limit.notes.append(f"only the last {MAX_EVENTS:,} events were looked at")
 
     def decisions(self, past: Iterable[int]) -> list[DeviationCause]:
         """Return the expressions that decide the deviation, in the last of the steps in which there are such.
@@ -150,24 +71,25 @@ class CauseSearch:
         The likeliest comes first: with it the spec allows most of the trace; it may be mistaken wherever it is
         evaluated, as no step speaks against that; a condition is likelier than an update, and that than a number; what
         is evaluated first likelier than what depends on it. An earlier step is looked at, too, where other steps speak
-        against each of those found; and steps outside the past, where there are none. Only those that
-        allow most are held against other steps: nothing speaks against one that allows less.
+        against each of those that allow most; and steps outside the past, where there are none. One that allows less is
+        not held against other steps, and ends no search.
         """
         known, found = list(past), list[DeviationCause]()
         for place in likely_places(self.deviation, self.steps.check, known):
             found += self._decisions_at(place)
             found += [] if found or place != self.deviation.last else self._together()
-            if any(not cause.against for cause in found) or self.deadline.is_over():
+            most = max((cause.accepts for cause in found), default=0)
+            if any(cause.accepts == most and not cause.against for cause in found) or self.limit.deadline.is_over():
                 break
         else:
             for place in other_places(self.deviation, known):
                 found += [] if found else self._decisions_at(place)
             if not found and (line := first_left_out(self.deviation, known)) is not None:
-                self.notes.append(f"no other outcome was tried in steps up to line {line}")
+                self.limit.notes.append(f"no other outcome was tried in steps up to line {line}")
 
         def rank(cause: DeviationCause) -> tuple[int, bool, bool]:
             is_common = cause.place.partition(".tla")[0] in self.common
-            return -cause.accepts, is_common, bool(cause.against) or _is_literal(cause.what)
+            return -cause.accepts, is_common, bool(cause.against) or is_literal(cause.what)
 
         return sorted(found, key=rank)
 
@@ -181,8 +103,7 @@ class CauseSearch:
         rest = [*self.deviation.events[place + 1 :], *self.deviation.later]
         found: dict[int, ChangedStep] = {}
         for order, outcome in enumerate(self.steps.outcomes(seen, MAX_DIFFERENCE if is_last else 1)):
-            if self.deadline.is_over():
-                self.notes.append(f"the time was over before all expressions of line {line} were tried")
+            if not self.limit.has_time(f"all expressions of line {line} were tried"):
                 break
             after = self.steps.take_as_seen(state, line, event, outcome)
             if after is None or after == usual:
@@ -196,15 +117,16 @@ class CauseSearch:
                 found[outcome.number] = changed
             elif best is not None and outcome.nth and accepts == best.accepts:
                 found[outcome.number] = replace(best, needs_all=False)
-        against = self._against(place, [*found.values()])
+        against = self._against(place, found)
 
         def rank(each: ChangedStep) -> tuple[object, ...]:
             probed = self.steps.probed.probed[each.outcome.number]
             return -each.accepts, self._is_common(probed), *self._rank_of(each), each.outcome.nth != 0, each.order
 
         ranked = {
-            each.outcome.number: self._decision(each, seen, place, against[each.outcome.number])
+            each.outcome.number: self._cause(each, seen, place, against[each.outcome.number])
             for each in sorted(found.values(), key=rank)
+            if not (against[each.outcome.number] and self._is_hardly_wrong(each))
         }
         return [cause for number, cause in ranked.items() if not self._is_one_of_several(number, ranked)]
 
@@ -218,7 +140,7 @@ class CauseSearch:
             return []
         found = list[DeviationCause]()
         for one, other in self.steps.together(state, line, event):
-            if self.deadline.is_over():
+            if self.limit.deadline.is_over():
                 break
             after, seen = self.steps.take_as_seen(state, line, event, one, other), dict(self.steps.seen)
             if after is None:
@@ -227,20 +149,42 @@ class CauseSearch:
             changed = ChangedStep(one, one, needs_all=False, order=0, later=later, accepts=1 + later.count)
             probed = self.steps.probed.probed[other.number]
             besides = f"{probed.loc}: {' '.join(probed.text.split())}"
-            found.append(replace(self._decision(changed, seen, last, 0), besides=besides))
+            found.append(replace(self._cause(changed, seen, last, 0), besides=besides))
         is_first = self.deviation.condition[0]
         return sorted(found, key=lambda cause: (-cause.accepts, cause.place != is_first))[:1]
 
-    def _against(self, place: int, found: Sequence[ChangedStep]) -> dict[int, int]:
-        """Return for each changed step that explains most how many others speak against such a change of the rule."""
-        most = max((each.accepts for each in found), default=0)
-        rules = {each.outcome.number: each for each in found if each.accepts == most}
-        against = dict.fromkeys([each.outcome.number for each in found], 0)
-        evidence = RuleEvidence(self.deviation, self.steps, place, rules) if rules else None
-        for number, changed in rules.items():
-            if evidence is not None and self._has_time("conditions were held against other steps"):
+    def _against(self, place: int, found: dict[int, ChangedStep]) -> Counter[int]:
+        """Return for each changed step that explains most how many others speak against such a change of the rule.
+
+        A rule that more steps speak against than need it is not mistaken each time, though it may be where this action
+        uses it: what it explains ends before the step of another action that needs it, and another rule may explain
+        most then.
+        """
+        against, held = Counter[int](), set[int]()
+        evidence = RuleEvidence(self.deviation, self.steps, place, [each.rule for each in found.values()])
+        while found:
+            most = max(each.accepts for each in found.values())
+            new = [number for number, each in found.items() if each.accepts == most and number not in held]
+            for number in new:
+                if not self.limit.has_time("all conditions were held against other steps"):
+                    return against
+                held.add(number)
+                changed = found[number]
                 against[number] = evidence.against(changed.rule, changed.later)
+                if against[number] > len(changed.later.again) > 0:
+                    later = changed.later.until_again(self._others_than(place))
+                    found[number] = replace(changed, later=later, accepts=place + 1 + later.count - self.deviation.last)
+                    if found[number].accepts <= 0:
+                        del found[number]
+            if not new:
+                break
         return against
+
+    def _others_than(self, place: int) -> frozenset[int]:
+        """Return the events after a place of other actions than its own, numbered from there."""
+        action = self.deviation.events[place][1].action
+        rest = [*self.deviation.events[place + 1 :], *self.deviation.later]
+        return frozenset(at for at, (_, event) in enumerate(rest) if event.action != action)
 
     def _is_one_of_several(self, number: int, found: Mapping[int, DeviationCause]) -> bool:
         """Return whether a formula explains no more than its siblings do, so that the formula around them is to blame.
@@ -275,47 +219,25 @@ class CauseSearch:
         """
         probed = self.steps.probed.probed[changed.outcome.number]
         ranks = _COMMON_RANKS if self._is_common(probed) else _RANKS
-        is_literal = _is_literal(probed.text)
-        kind = "number" if is_literal else probed.kind
-        return changed.needs_all and kind == "formula", ranks[kind], is_literal
+        is_written = is_literal(probed.text)
+        kind = "number" if is_written else probed.kind
+        return changed.needs_all and kind == "formula", ranks[kind], is_written
+
+    def _is_hardly_wrong(self, changed: ChangedStep) -> bool:
+        """Return whether an expression is a value that is written down, or one that many specs share.
+
+        Where other steps speak against it as well, it is no cause.
+        """
+        probed = self.steps.probed.probed[changed.outcome.number]
+        return is_literal(probed.text) or self._is_common(probed)
 
     def _is_common(self, probed: ProbedExpression) -> bool:
         """Return whether an expression is in a module that many specs share, or uses an operator of one."""
         used = self.steps.probed.definitions.get(probed.text.partition("(")[0]) if probed.kind == "use" else None
         return not self.common.isdisjoint([probed.loc.module] if used is None else [probed.loc.module, used.module])
 
-    def _decision(
-        self,
-        changed: ChangedStep,
-        seen: Mapping[int, Sequence[Value]],
-        place: int,
-        against: int,
+    def _cause(
+        self, changed: ChangedStep, seen: Mapping[int, Sequence[Value]], place: int, against: int
     ) -> DeviationCause:
-        outcome = changed.outcome
-        probed, at, values = self.steps.probed.probed[outcome.number], max(0, outcome.nth - 1), seen[outcome.number]
-        is_update, sides = probed.kind in ("update", "updates", "use"), probed.sides if probed.kind == "formula" else ()
-        return cause_at(
-            self.deviation,
-            self.steps.check,
-            probed.kind,
-            " ".join(probed.text.split()),
-            place,
-            changed.accepts,
-            at=str(probed.loc),
-            evaluation="" if probed.kind == "updates" else _evaluation(outcome, len(values)),
-            again=len(changed.later.again),
-            against=against,
-            came_to="" if is_update or at >= len(values) else short_value(values[at]),
-            would_be=short_value(values[at] + outcome.by) if probed.kind == "number" and at < len(values) else "",
-            sides=tuple(short_value(seen[side][at]) for side in sides if at < len(seen.get(side, ()))),
-        )
-
-
-def _is_literal(text: str) -> bool:
-    """Return whether an expression is a value that is written down: the last to be blamed."""
-    return text.isdigit() or text in ("TRUE", "FALSE")
-
-
-def _evaluation(outcome: OtherOutcome, count: int) -> str:
-    """Return which of the evaluations of an expression in a step are changed, where there are several."""
-    return "" if count < 2 else f"{outcome.nth or 'each'} of {count}{' or more' * (count == MAX_EVALUATIONS)}"
+        cause = expression_cause(self.deviation, self.steps, changed.outcome, seen, place, changed.accepts)
+        return replace(cause, again=len(changed.later.again), against=against)

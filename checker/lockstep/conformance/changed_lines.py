@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from lockstep.base.deadline import Deadline
 from lockstep.conformance.changed_steps import ChangedSteps
 from lockstep.conformance.deviation import Deviation, cause_at, short_value
 from lockstep.conformance.diagnosis import DeviationCause
+from lockstep.conformance.search_limit import SearchLimit
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import TlaError, Value
 from lockstep.tla.values.quantifier_bounds import KnownValue
@@ -26,12 +26,11 @@ MAX_STEPS, MAX_WORDS = 200, 4
 
 @dataclass(slots=True)
 class LineSearch:
-    """The search for such causes, until its deadline; `notes` say what was not tried."""
+    """The search for such causes, within its limit."""
 
     deviation: Deviation
     steps: ChangedSteps
-    deadline: Deadline
-    notes: list[str] = field(default_factory=list)
+    limit: SearchLimit
 
     def causes(self) -> Iterator[DeviationCause]:
         """Yield the changes of the trace with which it goes on.
@@ -42,10 +41,12 @@ class LineSearch:
         state, later, last = self.deviation.states[-1], self.deviation.later, self.deviation.last
         after = self.steps.plain(state, line, event)
         count = 0 if after is None else self.steps.count_accepted(after, later)
-        is_wrong = self._confirms(count)
+        is_wrong = self._confirms(count) and not self._is_shown(later[:count])
         if is_wrong:
             yield cause_at(self.deviation, self.steps.check, "value", "", last, 1 + count)
-        if self._confirms(count := self.steps.count_accepted(state, later)):
+        count = self.steps.count_accepted(state, later)
+        is_change = self._is_shown(later[:count]) and not self._is_shown(self.deviation.events[-2::-1])
+        if self._confirms(count) and not is_change:
             twin = None if is_wrong else self._twin(event)  # an election, say, may well repeat a step
             kind, what = ("event", "") if twin is None else ("repeated", f"line {twin[0]}")
             yield cause_at(self.deviation, self.steps.check, kind, what, last, 1 + count)
@@ -62,6 +63,16 @@ class LineSearch:
         own = [event for _, event in self.deviation.later[: max(0, count)] if event.node == node]
         return count >= MIN_LATER and any(not differing or differing in event.shows for event in own)
 
+    def _is_shown(self, events: Iterable[tuple[int, Event]]) -> bool:
+        """Return whether the node shows in the first of some events what the line shows otherwise than the spec.
+
+        Where the next does so, and the spec agrees, a step after the line came to the same: nothing shows then that
+        what the line shows is wrong, nor that there was no step, unless it was so before the line.
+        """
+        event, path = self.deviation.events[-1][1], self.deviation.differing.split(".")
+        shown = (each for _, each in events if each.node == event.node and path[0] in each.shows)
+        return (first := next(shown, None)) is not None and _shown(first, path) == _shown(event, path)
+
     def _are_all(self, count: int) -> bool:
         """Return whether the trace has events after the deviation, and this is their number."""
         return 0 < count == len(self.deviation.later) and self.deviation.has_all
@@ -71,7 +82,7 @@ class LineSearch:
         line, event = self.deviation.events[-1]
         after = self.steps.plain(self.deviation.states[-1], line, event)
         count = 0 if after is None else self.steps.count_accepted(after, self.deviation.later)
-        if not self._are_all(count):
+        if not self._are_all(count) or self._is_shown(self.deviation.later):
             return None
         return cause_at(self.deviation, self.steps.check, "value", "", self.deviation.last, 1 + count)
 
@@ -89,8 +100,7 @@ class LineSearch:
             for hints in ({}, *({name: KnownValue(name, word)} for word in given for name in info.params)):
                 with suppress(TlaError):
                     for args in islice(spec.arguments(state, action, hints), MAX_STEPS):
-                        if self.deadline.is_over():
-                            self.notes.append("the time was over before all steps that may be missing were tried")
+                        if not self.limit.has_time("all steps that may be missing were tried"):
                             return
                         shown = ", ".join(f"{name} = {short_value(value)}" for name, value in args.items())
                         for after in spec.steps(state, action, args):
@@ -106,6 +116,14 @@ class LineSearch:
         new = dict.fromkeys(word for _, event in events for word in _words(event) if word not in known)
         strings = self.steps.check.reading.words.strings
         return [strings.get(word, word) for word in islice(new, MAX_WORDS)]
+
+
+def _shown(event: Event, path: Sequence[str]) -> Any:
+    """Return what an event shows at a path; None where it shows nothing there."""
+    shown: Any = event.shows
+    for key in path:
+        shown = shown.get(key) if isinstance(shown, dict) else None
+    return shown
 
 
 def _alike(event: Event, other: Event) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.tla.spec import Spec
@@ -42,6 +44,11 @@ class LaterSteps:
     def count(self) -> int:
         """The number of events that are steps."""
         return len(self.states) - 1
+
+    def until_again(self, among: frozenset[int]) -> LaterSteps:
+        """Return those before the first, among some places, that is a step only with another outcome."""
+        end = min(self.again & among, default=self.count)
+        return LaterSteps(self.states[: end + 1], frozenset(at for at in self.again if at < end))
 
 
 class ChangedSteps:
@@ -95,6 +102,40 @@ class ChangedSteps:
         finally:
             self.check.result.findings.clear()
 
+    def differences(self, state: State, after: State, line: int, event: Event) -> int | None:
+        """Return how many values an event shows otherwise than a step, or, where there are none, sent otherwise.
+
+        None where they cannot be compared.
+        """
+        try:
+            self.check.agrees(state, after, line, event)
+            return sum(len(each.details) for each in self.check.result.findings)
+        except (TlaError, TraceError):
+            return None
+        finally:
+            self.check.result.findings.clear()
+
+    def initial_states(self) -> Iterator[tuple[OtherOutcome, Mapping[int, Sequence[Value]], State]]:
+        """Yield other outcomes of what Init evaluates, with all that it does, and the initial state with each."""
+        usual = self._initial()
+        seen = dict(self.seen)
+        for outcome in self.outcomes(seen, 1):
+            state = self._initial(outcome)
+            if state is not None and state != usual:
+                yield outcome, seen, state
+
+    def _initial(self, *outcomes: OtherOutcome) -> State | None:
+        """Return the initial state with other outcomes; None where there is none then, or several."""
+        every = range(len(self.probed.probed))
+        self._probes.begin({number for each in outcomes for number in _numbers(each)} or every, *outcomes)
+        try:
+            states = list(islice(self.probed.initial_states(), 2))
+        except (TlaError, RecursionError):
+            return None
+        finally:
+            self._probes.end()
+        return states[0] if len(states) == 1 else None
+
     def plain(self, state: State, line: int, event: Event) -> State | None:
         """Take a step of the spec as it is, whatever the event shows; an observation changes nothing.
 
@@ -111,14 +152,21 @@ class ChangedSteps:
         """Return how many events are steps of the spec from a state."""
         return self.later_with(state, events).count
 
-    def later_with(self, state: State, events: Iterable[tuple[int, Event]], *outcomes: OtherOutcome) -> LaterSteps:
+    def later_with(
+        self, state: State, events: Iterable[tuple[int, Event]], *outcomes: OtherOutcome, usual: Sequence[State] = ()
+    ) -> LaterSteps:
         """Return the events that are steps of the spec from a state, or steps with some outcomes.
 
         A mistaken rule is mistaken each time: an outcome that explains later events, too, is more likely to be that of
         the rule.
+
+        Arguments: `usual`, the states before the first events without that outcome: where one of them is reached, all
+        that follows is as it was, and is left out.
         """
         states, again = [state], set()
         for place, (line, event) in enumerate(events):
+            if state in usual[place : place + 1]:
+                break
             try:
                 after = self.check.advance(state, line, event)
             except (TlaError, TraceError, RecursionError):
@@ -172,7 +220,7 @@ class ChangedSteps:
         """
         for number, values in seen.items():
             probed = self.probed.probed[number]
-            if probed.kind not in KINDS or number in self.switches or probed.text in self._switch_names:
+            if probed.kind not in KINDS or number in self._chosen or probed.text in self._switch_names:
                 continue
             numbers = [by * sign for by in range(1, most + 1) for sign in (1, -1)]
             if probed.kind == "number" and probed.sides and most > 1:
@@ -181,20 +229,53 @@ class ChangedSteps:
                 each = len(values) > 1 and probed.kind != "updates"
                 for nth in range(min(len(values), MAX_ALONE) + 1 if each else 1):
                     yield OtherOutcome(number, by, nth)
+                if others := self._alike.get(number):
+                    yield OtherOutcome(number, by, also=others)
+
+    @cached_property
+    def _alike(self) -> dict[int, tuple[int, ...]]:
+        """The numbers that a definition computes more than once, by the first of them: the others.
+
+        A spec repeats `next - 1` where code has a variable for it, and is mistaken once.
+        """
+        groups = defaultdict[tuple[str, str], list[int]](list)
+        for number, probed in enumerate(self.probed.probed):
+            if probed.kind == "number" and not probed.text.isdigit():
+                groups[self._definition(probed.loc), " ".join(probed.text.split())].append(number)
+        return {first: tuple(others) for first, *others in groups.values() if others}
+
+    def _definition(self, loc: Location) -> str:
+        """Return the name of the definition around a place; "" where there is none."""
+        return next((name for name, each in self.probed.definitions.items() if loc.is_within(each)), "")
 
     @cached_property
     def switches(self) -> dict[int, str]:
         """The numbers of the formulas that say whether a flaw is in a constant set, each with the flaw."""
+        return {number: name for number, name in self._choices.items() if name in self.flaws}
+
+    @cached_property
+    def _choices(self) -> dict[int, str]:
+        """The numbers of the formulas that say whether a string is in a constant set, each with the string."""
         found = {}
         for number, probed in enumerate(self.probed.probed):
             match = _SWITCH.fullmatch(probed.text)
-            if probed.kind == "formula" and match is not None and match[1] in self.flaws:
+            if probed.kind == "formula" and match is not None and match[2] in self.probed.constants:
                 found[number] = match[1]
         return found
 
     @cached_property
+    def _chosen(self) -> frozenset[int]:
+        """The switches, and the formulas that are a definition which names another such choice, as of a feature.
+
+        The trace is of one configuration: a choice is not another one in one step. Where it is used may be wrong.
+        """
+        ends = {_end(loc) for loc in self.probed.definitions.values()}
+        named = {number for number in self._choices if _end(self.probed.probed[number].loc) in ends}
+        return frozenset(named | self.switches.keys())
+
+    @cached_property
     def _switch_names(self) -> frozenset[str]:
-        """The names of the definitions that are such a formula."""
+        """The names of the definitions that are the switch of a flaw."""
         places = {_end(self.probed.probed[number].loc) for number in self.switches}
         return frozenset(name for name, loc in self.probed.definitions.items() if _end(loc) in places)
 
@@ -207,6 +288,7 @@ def _opposite(right: Sequence[Value]) -> tuple[int, ...]:
 def _numbers(outcome: OtherOutcome) -> Iterator[int]:
     """Yield the probes that must be watched for an outcome."""
     yield outcome.number
+    yield from outcome.also
     yield from outcome.like.sides if outcome.like is not None else ()
 
 

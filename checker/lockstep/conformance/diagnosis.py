@@ -28,6 +28,7 @@ class DeviationCause:
         action: that event's action.
         node: its node.
         against: the number of other steps in which it would show, were it always so, and does not.
+        differ: of a change that does not let the trace go on, how many values differ with it, and how many without.
         reference: the place of that action in the reference, if there is one.
         accepts: the number of events from the line on that the spec then allows; `whole`: these are all that there are;
             `at_least`: no more were looked at.
@@ -49,6 +50,7 @@ class DeviationCause:
     evaluation: str = ""
     again: int = 0
     against: int = 0
+    differ: tuple[int, int] | None = None
     reference: str = ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -47,17 +47,18 @@ def mistaken_rule(steps: ChangedSteps, outcome: OtherOutcome, seen: Mapping[int,
 class RuleEvidence:
     """The steps before a place of a deviation, and those after it, which may speak against a change of a rule there."""
 
-    def __init__(self, deviation: Deviation, steps: ChangedSteps, place: int, rules: Collection[int]) -> None:
-        """Take note of the expressions, among `rules` by number, that each step before the place evaluates."""
+    def __init__(self, deviation: Deviation, steps: ChangedSteps, place: int, rules: Iterable[OtherOutcome]) -> None:
+        """Take note of the expressions, among those of `rules`, that each step before the place evaluates."""
         first = max(0, place - MAX_STEPS_HELD)
         self._steps = steps
         self._earlier = _taken(deviation.events[first:place], deviation.states[first : place + 1])
         self._rest = [*deviation.events[place + 1 :], *deviation.later]
-        self._evaluated = [steps.evaluated(each.before, each.line, each.event, rules) for each in self._earlier]
+        numbers = frozenset(number for rule in rules for number in (rule.number, *rule.also))
+        self._evaluated = [steps.evaluated(each.before, each.line, each.event, numbers) for each in self._earlier]
 
     def against(self, rule: OtherOutcome, later: LaterSteps) -> int:
         """Return how many steps speak against a rule, given the steps after the place in which it was so."""
-        starts = [at for at, numbers in enumerate(self._evaluated) if rule.number in numbers]
+        starts = [at for at, numbers in enumerate(self._evaluated) if not numbers.isdisjoint((rule.number, *rule.also))]
         after = _taken(self._rest, later.states)
         others = [at for at in range(len(after)) if at not in later.again]
         return self._speaking(rule, self._earlier, starts) + self._speaking(rule, after, others)

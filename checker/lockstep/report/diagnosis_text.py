@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lockstep.base.characters import counted, visible_line
 from lockstep.conformance.diagnosis import DeviationCause, Diagnosis
+from lockstep.conformance.trace_verdict import INIT
 
 #: What a rule of the spec says, where no change was found, by what it came to.
 _RULES = {
@@ -41,6 +42,10 @@ def cause_text(cause: DeviationCause, line: int) -> str:
         case "formula" | "number" | "update" | "updates" | "use":
             too = f", and in {counted(cause.again, 'later step')} too," if cause.again else ","
             changed = _changed(cause, what, _at(cause, line))
+            if cause.differ is not None:
+                left, count = cause.differ
+                would = f"{counted(left, 'value')} would differ, not {count}"
+                return f"no single change lets the trace go on; nearest comes {cause.place}: {changed}, {would}"
             return f"{cause.place}: {changed}{too} the spec would allow {reach}{_against(cause)}"
         case "value":
             return f"the line alone: the spec allows {_after(cause)}, had this one shown and sent what the spec says"
@@ -59,6 +64,7 @@ def _at(cause: DeviationCause, line: int) -> str:
     """Return the earlier step in which an expression was evaluated, and which of its evaluations it was."""
     of = f" of {visible_line(cause.node)}" if cause.node else ""
     at = "" if cause.line == line else f" at line {cause.line} ({cause.action}{of})"
+    at = " in the initial state" if cause.action == INIT else at
     return at if not cause.evaluation or _all(cause) else f" in its evaluation {cause.evaluation}{at}"
 
 

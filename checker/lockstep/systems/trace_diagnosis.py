@@ -17,6 +17,10 @@ from lockstep.conformance.changed_lines import LineSearch
 from lockstep.conformance.changed_steps import ChangedSteps
 from lockstep.conformance.deviation import cause_at, find_deviation
 from lockstep.conformance.diagnosis import DeviationCause, Diagnosis
+from lockstep.conformance.flaw_trials import FlawTrials
+from lockstep.conformance.initial_causes import changed_beginnings, initial_causes
+from lockstep.conformance.nearest_change import nearest_change
+from lockstep.conformance.search_limit import SearchLimit
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.stated_rule import stated_rule
 from lockstep.conformance.trace_check import Events, TraceCheck
@@ -113,20 +117,25 @@ def _diagnosis(
         return None
     common = frozenset(path.stem for path in common_dir().glob("*.tla"))
     steps = ChangedSteps(check, probed(), frozenset(flaws))
-    search, lines = CauseSearch(deviation, steps, deadline, common), LineSearch(deviation, steps, deadline)
+    limit = SearchLimit(deadline)
+    search, lines = CauseSearch(deviation, steps, limit, common), LineSearch(deviation, steps, limit)
     past = deviation.past(check)
-    known = [] if with_flaws is None else _flaws(search, flaws, with_flaws)
+    known = [] if with_flaws is None else _flaws(FlawTrials(deviation, steps, limit), flaws, with_flaws)
     causes = [*known, *search.decisions(past), *lines.causes()]
-    if not causes and (other := lines.alone() or stated_rule(deviation, steps)) is not None:
-        causes.append(other)
+    beginnings = [] if causes else [*changed_beginnings(deviation, steps, limit)]
+    causes = causes or [*initial_causes(deviation, steps, beginnings)]
+    if not causes:
+        nearest = lines.alone() or nearest_change(deviation, steps, limit, beginnings, common)
+        other = nearest or stated_rule(deviation, steps)
+        causes += [] if other is None else [other]
     before = tuple(deviation.events[place][0] for place in past)
-    return Diagnosis(_first(causes, common), before, len(deviation.events), (*search.notes, *lines.notes))
+    return Diagnosis(_first(causes, common), before, len(deviation.events), tuple(limit.notes))
 
 
-def _flaws(search: CauseSearch, flaws: Mapping[str, Choice], with_flaws: _WithFlaws) -> list[DeviationCause]:
+def _flaws(search: FlawTrials, flaws: Mapping[str, Choice], with_flaws: _WithFlaws) -> list[DeviationCause]:
     """Return the flaws with which the spec, compiled with them, allows the deviation, and how far it does."""
     found = []
-    for names, _ in search.flaw_sets()[:MAX_CAUSES]:
+    for names, _ in search.sets()[:MAX_CAUSES]:
         accepts = search.deviation.count_accepted(with_flaws(names))
         if accepts:
             values = {name: _PUBLISHED if flaws[name] == _REPAIRED else _REPAIRED for name in sorted(names)}

@@ -9,7 +9,7 @@ from lockstep.tla.compile.context_facts import is_boolean
 from lockstep.tla.compile.expression_context import Context, InlineBinding
 from lockstep.tla.compile.program import Program
 from lockstep.tla.compile.value_shapes import COMPARISONS
-from lockstep.tla.syntax.tree import Bind, Builtin, Call, Expr, Location, Number, walk
+from lockstep.tla.syntax.tree import Bind, Builtin, Call, Definition, Expr, Location, Number, walk
 
 #: The operators of arithmetic whose results are probed, those that have an opposite, and those that compare numbers.
 _ARITHMETIC = frozenset({"+", "-", "\\div", "*"})
@@ -79,7 +79,7 @@ class ProbeTable:
         return f"_probe_update({self._number(loc, UPDATE)}, {code}{more})"
 
     def left_by(self, expr: Expr, scope: Context) -> list[Expr]:
-        """Return the arguments of an operator's use which may stand for it: those that are names of values.
+        """Return the arguments of an operator's use which may stand for it: names of values, and `node[n]`.
 
         An operator that changes a record is given it; where it is not used, the record stays as it was.
         """
@@ -88,7 +88,15 @@ class ProbeTable:
         definition = self.program.tree.definitions.get(self.program.target(expr.op))
         if definition is None or expr.op in scope.env or self.program.reads(expr)[1]:
             return []
-        return [arg for arg in expr.args if isinstance(arg, Call) and not arg.args and _is_value(arg, scope)]
+        return [arg for arg in expr.args if self._is_there(arg, scope)]
+
+    def _is_there(self, arg: Expr, scope: Context) -> bool:
+        """Return whether an argument is a name of a value, or a variable applied to one."""
+        if isinstance(arg, Builtin) and arg.name == "$FcnApply" and len(arg.args) == 2:
+            function, at = arg.args
+            is_variable = isinstance(function, Call) and function.op in {each.uid for each in self.program.variables()}
+            return is_variable and self._is_there(at, scope)
+        return isinstance(arg, Call) and not arg.args and _is_value(arg, scope)
 
     def around_use(self, loc: Location, code: str, given: Sequence[str]) -> str:
         """Return the code of an operator's use with a probe around it, given that of what may stand for it."""
@@ -111,6 +119,15 @@ class ProbeTable:
         elif not isinstance(expr, (Builtin, Bind)) or expr.name in _NO_FORMULAS:
             return None
         return FORMULA if is_boolean(self.program, expr, scope) and not self.program.reads(expr)[1] else None
+
+
+def is_probed_constant(definition: Definition, is_formula: bool) -> bool:
+    """Return whether a definition without parameters that reads no variable is evaluated at each use, for its probes.
+
+    So is a switch, which is a formula, and a record that is written down, such as that of a node at its start.
+    """
+    body = definition.body
+    return is_formula or (isinstance(body, Builtin) and body.name == "$RcdConstructor")
 
 
 def _is_value(name: Call, scope: Context) -> bool:

@@ -18,7 +18,7 @@ from lockstep.tla.compile.expression_context import (
     ThunkBinding,
     ValueBinding,
 )
-from lockstep.tla.compile.expression_probes import ProbeTable
+from lockstep.tla.compile.expression_probes import ProbeTable, is_probed_constant
 from lockstep.tla.compile.program import Program
 from lockstep.tla.compile.python_text import Block, FreshNames, python_name
 from lockstep.tla.syntax.tree import Bound, Definition, Expr, Location
@@ -113,7 +113,7 @@ class ExpressionWriter(ABC):
 
         head = Block()
         is_constant = not definition.params and not states and not self.program.has_registers
-        if is_constant and (self.probes is None or not facts.boolean):  # a switch is a formula, and may be probed
+        if is_constant and not (self.probes is not None and is_probed_constant(definition, facts.boolean)):
             head.emit("@_Lazy")
             with self.writing(quickly=False):
                 params, body = write()

@@ -62,12 +62,14 @@ class OtherOutcome:
         by: how much a number differs; 0 for the opposite of a formula, or for what is left out.
         nth: which of its evaluations in a step has that outcome, from 1; 0 for all of them.
         like: which of its evaluations have it, wherever they are; None for all of them.
+        also: the numbers of other probes with the same outcome.
     """
 
     number: int
     by: int = 0
     nth: int = 0
     like: LikeEvaluation | None = None
+    also: tuple[int, ...] = ()
 
 
 class Probes:
@@ -85,7 +87,8 @@ class Probes:
         Arguments: `watched`, the numbers of the probes that are noted; those with another outcome must be among them.
         """
         self.seen, self._counts = {}, {}
-        self._others, self._watched = {each.number: each for each in outcomes}, watched
+        self._others = {number: each for each in outcomes for number in (each.number, *each.also)}
+        self._watched = watched
 
     def end(self) -> None:
         """End the step: from here on every expression has its own outcome, and is not noted."""
