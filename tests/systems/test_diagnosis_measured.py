@@ -13,6 +13,7 @@ from tests.support.places import ROOT
 
 MEASURED = ROOT / "docs" / "measured"
 ROWS = read_rows(MEASURED / "diagnosis.csv")
+SEEN = read_rows(MEASURED / "diagnosis_11.csv")
 UNSEEN = read_rows(MEASURED / "diagnosis_unseen.csv")
 SEED = 3
 
@@ -20,13 +21,14 @@ SEED = 3
 def test_the_page_has_the_tables_of_the_rows() -> None:
     page = (MEASURED / "diagnosis.md").read_text(encoding="utf-8")
     assert table(ROWS, load_rules()) in page
+    assert table(SEEN, load_rules()) in page
     assert table(UNSEEN, load_rules()) in page
-    assert (len(ROWS), len(UNSEEN)) == (200, 60)
+    assert (len(ROWS), len(SEEN), len(UNSEEN)) == (200, 60, 60)
 
 
 def test_a_row_is_right_as_the_rules_say() -> None:
     rules = load_rules()
-    for rows in (ROWS, UNSEEN):
+    for rows in (ROWS, SEEN, UNSEEN):
         assert [row["right"] == "yes" for row in rows] == [is_right(row, rules) for row in rows]
     wrong = [row for row in ROWS if not is_right(row, rules)]
     assert wrong, "a judge that finds everything right judges nothing"
