@@ -302,7 +302,7 @@ def test_a_log_of_a_reader_s_own_system_is_checked_by_tlc(tmp_path: Path) -> Non
     (tmp_path / "service.log").write_bytes(subprocess.run(program, capture_output=True, check=True).stdout)
     own = ("--spec", LOCK_SERVICE / "LockService.tla", "--mapping", LOCK_SERVICE / "mapping.toml", "service.log")
     by_tlc = lockstep("check", "--engine", "tlc", *own, cwd=tmp_path)
-    compiled = lockstep("check", "--no-diagnosis", *own, cwd=tmp_path)
+    compiled = lockstep("check", *own, cwd=tmp_path)
     assert by_tlc.returncode == compiled.returncode == 1
     assert by_tlc.stdout.replace("--engine tlc ", "") == compiled.stdout
 
