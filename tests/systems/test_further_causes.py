@@ -34,6 +34,32 @@ Next == Up
     assert [cause.accepts for cause in found.causes] == [0]
 
 
+def test_the_same_text_with_names_that_are_bound_otherwise_is_not_the_same_computation(tmp_path: Path) -> None:
+    spec = r"""
+VARIABLES n, low, high
+Init == n = 0 /\ low = 0 /\ high = 0
+Up == n' = n + 1 /\ (\E k \in {n} : low' = (k + 5) * 2) /\ (\E k \in {10} : high' = (k + 5) * 3)
+Next == Up
+"""
+    found = diagnosed(tmp_path, spec, [("Up", {"n": 1, "low": 8, "high": 42})])
+    assert [cause.accepts for cause in found.causes] == [0]
+
+
+def test_numbers_of_a_module_that_is_used_by_name_are_not_mistaken_together(tmp_path: Path) -> None:
+    (tmp_path / "Sub.tla").write_text(
+        "---- MODULE Sub ----\nEXTENDS Integers\nLow(n) == (n + 5) * 2\nHigh(n) == (n + 5) * 3\n===="
+    )
+    spec = r"""
+VARIABLES n, low, high
+S == INSTANCE Sub
+Init == n = 0 /\ low = 0 /\ high = 0
+Up == n' = n + 1 /\ low' = S!Low(n) /\ high' = S!High(n)
+Next == Up
+"""
+    found = diagnosed(tmp_path, spec, [("Up", {"n": 1, "low": 8, "high": 12})])
+    assert [cause.accepts for cause in found.causes] == [0]
+
+
 def test_a_step_that_evaluates_one_of_several_places_speaks_against_them_all(tmp_path: Path) -> None:
     spec = r"""
 VARIABLES n, low, high
@@ -87,6 +113,18 @@ Next == Up
 """
     cause = first(tmp_path, spec, [("Up", {"n": 1}), ("Up", {"n": 11}), ("Up", {"n": 12})])
     assert (cause.kind, cause.what, cause.place) == ("formula", "Slow", "Own.tla:7:10")
+
+
+def test_a_choice_at_the_end_of_an_action_may_be_blamed(tmp_path: Path) -> None:
+    spec = r"""
+CONSTANT Features
+VARIABLE n
+Init == n = 0
+Up == n' = n + 1 /\ "Fast" \in Features
+Next == Up
+"""
+    cause = first(tmp_path, spec, [("Up", {"n": 1}), ("Up", {"n": 2})])
+    assert (cause.kind, cause.what, cause.whole) == ("formula", '"Fast" \\in Features', True)
 
 
 SHARED = r"""

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from lockstep.base.deadline import Deadline
 from lockstep.conformance import deviation
+from lockstep.conformance.deviation import find_deviation
+from lockstep.conformance.nearest_change import nearest_change
+from lockstep.conformance.search_limit import SearchLimit
+from lockstep.jobs.listed_trace import ListedTrace
 from lockstep.report.diagnosis_text import cause_text
 from lockstep.trace.trace_format import Event
 from tests.support.systems.own_diagnoses import diagnosed, first, steps_of
@@ -41,8 +46,8 @@ Next == Up
     cause = first(tmp_path, spec, [("Up", {"a": 2, "b": 2, "c": 2, "d": 40})])
     assert (cause.kind, cause.what, cause.accepts, cause.differ) == ("formula", "a < 5", 0, (1, 4))
     assert cause_text(cause, 2) == (
-        "no single change lets the trace go on; nearest comes Own.tla:5:13: a < 5 is TRUE (0 and 5); were it FALSE,"
-        " 1 value would differ, not 4"
+        "no likely single change lets the trace go on; nearest comes Own.tla:5:13: a < 5 is TRUE (0 and 5); were it"
+        " FALSE, 1 value would differ, not 4"
     )
 
 
@@ -92,6 +97,57 @@ def test_the_nearest_change_may_be_one_of_the_initial_state(tmp_path: Path) -> N
     assert (cause.what, cause.action, cause.differ) == ("7", "Init", (1, 2))
 
 
+def test_a_nearest_change_of_the_initial_state_says_in_which_later_steps_it_is_needed_too(tmp_path: Path) -> None:
+    spec = BEGINNING.replace("Next == Up", "Off == t' = s.b - Start.b /\\ UNCHANGED s\nNext == Off \\/ Up")
+    cause = first(tmp_path, spec, [("Off", {"t": 0}), ("Up", {"s": {"b": 8}, "t": 5})])
+    assert (cause.what, cause.is_initial, cause.again) == ("7", True, 1)
+    assert "were it 8, and in 1 later step too, 1 value would differ, not 2" in cause_text(cause, 3)
+
+
+def test_an_action_that_is_called_init_is_not_the_initial_state(tmp_path: Path) -> None:
+    spec = "VARIABLE n\nBegin == n = 0\nInit == n' = n + 1\nNext == Init\n"
+    cause = first(tmp_path, spec, [("Init", {"n": 1}), ("Init", {"n": 3})], init="Begin")
+    assert (cause.what, cause.is_initial, cause.line) == ("n + 1", False, 3)
+    assert "initial state" not in cause_text(cause, 3)
+
+
+@pytest.mark.parametrize(("mended", "differ"), [(1, []), (2, [(2, 4)]), (3, [(1, 4)])])
+def test_a_change_is_the_nearest_where_it_mends_half_of_what_differs(
+    tmp_path: Path, mended: int, differ: list[tuple[int, int]]
+) -> None:
+    names = "bcde"
+    begin = " /\\ ".join(f"{name} = 0" for name in names)
+    some = " /\\ ".join(f"{name}' = 1" for name in names[:mended])
+    others = " /\\ ".join(f"{name}' = 2" for name in names[:mended])
+    rest = " /\\ ".join(f"{name}' = {name} * 3" for name in names[mended:])
+    spec = f"""
+VARIABLES a, b, c, d, e
+Init == a = 0 /\\ {begin}
+Up == a' = a /\\ (IF a < 5 THEN {some} ELSE {others}) /\\ {rest}
+Next == Up
+"""
+    shown = {name: 2 if at < mended else 7 for at, name in enumerate(names)}
+    assert [cause.differ for cause in diagnosed(tmp_path, spec, [("Up", shown)]).causes] == differ
+
+
+def test_the_search_for_the_nearest_change_ends_with_its_time(tmp_path: Path) -> None:
+    spec = "VARIABLES a, b\nInit == a = 0 /\\ b = 0\nUp == a' = a + 1 /\\ b' = b * 2\nNext == Up\n"
+    steps = steps_of(tmp_path, spec)
+    trace = ListedTrace.numbered("t", [Event(seq=0, node="n1", action="Up", shows={"a": 2, "b": 7})])
+    found = find_deviation(trace, steps.check)
+    assert found is not None
+    limits = [SearchLimit(Deadline(seconds)) for seconds in (60.0, 0.0)]
+    assert [nearest_change(found, steps, limit, (), ()) is None for limit in limits] == [False, True]
+    assert [len(limit.notes) for limit in limits] == [0, 1]
+
+
+def test_the_search_for_changes_of_the_initial_state_ends_with_its_time(tmp_path: Path) -> None:
+    """None of these changes gives another state, and each is asked for its time."""
+    spec = "VARIABLE n\nInit == n = 0 /\\ (1 < 2 \\/ 3 < 4)\nUp == n' = n + 1\nNext == Up\n"
+    asked = [state for _, _, state in steps_of(tmp_path, spec).initial_states()]
+    assert asked.count(None) >= 2
+
+
 def test_the_initial_state_is_not_looked_at_where_a_later_step_explains_the_trace(tmp_path: Path) -> None:
     """It would explain more."""
     spec = r"""
@@ -132,7 +188,9 @@ def test_what_follows_is_left_out_where_the_beginning_no_longer_matters(tmp_path
     steps = steps_of(tmp_path, BEGINNING)
     events = [(line, Event(seq=line, node="n1", action=action)) for line, action in enumerate(("Up", "Again", "Up"), 2)]
     usual = steps.later_with(steps.check.initial(), events).states
-    others = [steps.later_with(state, events, outcome, usual=usual) for outcome, _, state in steps.initial_states()]
+    begun = [(outcome, state) for outcome, _, state in steps.initial_states() if state is not None]
+    others = [steps.later_with(state, events, outcome, usual=usual) for outcome, state in begun]
+    assert others
     assert {each.count for each in others} == {2}, "Again sets all anew"
 
 
@@ -145,6 +203,7 @@ Up == n' = n
 Next == Up
 """
     steps = steps_of(tmp_path, spec)
-    texts = {steps.probed.probed[outcome.number].text for outcome, _, _ in steps.initial_states()}
+    changed = [outcome for outcome, _, state in steps.initial_states() if state is not None]
+    texts = {steps.probed.probed[outcome.number].text for outcome in changed}
     assert "1 < 2" in texts
     assert texts.isdisjoint({"3 < 4", "5 < 6"})

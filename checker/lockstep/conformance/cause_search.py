@@ -139,9 +139,7 @@ class CauseSearch:
         if self.deviation.condition is None:
             return []
         found = list[DeviationCause]()
-        for one, other in self.steps.together(state, line, event):
-            if self.limit.deadline.is_over():
-                break
+        for one, other in self.steps.together(state, line, event, self.limit.deadline):
             after, seen = self.steps.take_as_seen(state, line, event, one, other), dict(self.steps.seen)
             if after is None:
                 continue

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 
+from lockstep.base.deadline import Deadline
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
@@ -115,14 +116,16 @@ class ChangedSteps:
         finally:
             self.check.result.findings.clear()
 
-    def initial_states(self) -> Iterator[tuple[OtherOutcome, Mapping[int, Sequence[Value]], State]]:
-        """Yield other outcomes of what Init evaluates, with all that it does, and the initial state with each."""
+    def initial_states(self) -> Iterator[tuple[OtherOutcome, Mapping[int, Sequence[Value]], State | None]]:
+        """Yield other outcomes of what Init evaluates, with all that it does, and the initial state with each.
+
+        The state is None where there is none, or several, or no other one.
+        """
         usual = self._initial()
         seen = dict(self.seen)
         for outcome in self.outcomes(seen, 1):
             state = self._initial(outcome)
-            if state is not None and state != usual:
-                yield outcome, seen, state
+            yield outcome, seen, None if state == usual else state
 
     def _initial(self, *outcomes: OtherOutcome) -> State | None:
         """Return the initial state with other outcomes; None where there is none then, or several."""
@@ -196,15 +199,19 @@ class ChangedSteps:
                 return after
         return None
 
-    def together(self, state: State, line: int, event: Event) -> Iterator[tuple[OtherOutcome, OtherOutcome]]:
+    def together(
+        self, state: State, line: int, event: Event, deadline: Deadline
+    ) -> Iterator[tuple[OtherOutcome, OtherOutcome]]:
         """Yield pairs of formulas of a step that is not enabled: one, and one that is evaluated only with its opposite.
 
-        Such are the conditions of an action, if more than one is false.
+        Such are the conditions of an action, if more than one is false. The deadline ends the search for them.
         """
         every = range(len(self.probed.probed))
         self._take(state, line, event, every)
         usual = dict(self.seen)
         for one in self.outcomes(usual, 0):
+            if deadline.is_over():
+                return
             if self.probed.probed[one.number].kind != "formula" or one.nth:
                 continue
             self._take(state, line, event, every, one)
@@ -229,7 +236,7 @@ class ChangedSteps:
                 each = len(values) > 1 and probed.kind != "updates"
                 for nth in range(min(len(values), MAX_ALONE) + 1 if each else 1):
                     yield OtherOutcome(number, by, nth)
-                if others := self._alike.get(number):
+                if others := tuple(other for other in self._alike.get(number, ()) if _are_alike(other, values, seen)):
                     yield OtherOutcome(number, by, also=others)
 
     @cached_property
@@ -240,8 +247,9 @@ class ChangedSteps:
         """
         groups = defaultdict[tuple[str, str], list[int]](list)
         for number, probed in enumerate(self.probed.probed):
-            if probed.kind == "number" and not probed.text.isdigit():
-                groups[self._definition(probed.loc), " ".join(probed.text.split())].append(number)
+            name = self._definition(probed.loc)
+            if name and probed.kind == "number" and not probed.text.isdigit():
+                groups[name, " ".join(probed.text.split())].append(number)
         return {first: tuple(others) for first, *others in groups.values() if others}
 
     def _definition(self, loc: Location) -> str:
@@ -269,15 +277,15 @@ class ChangedSteps:
 
         The trace is of one configuration: a choice is not another one in one step. Where it is used may be wrong.
         """
-        ends = {_end(loc) for loc in self.probed.definitions.values()}
-        named = {number for number in self._choices if _end(self.probed.probed[number].loc) in ends}
+        bodies = frozenset(self.probed.bodies.values())
+        named = {number for number in self._choices if self.probed.probed[number].loc in bodies}
         return frozenset(named | self.switches.keys())
 
     @cached_property
     def _switch_names(self) -> frozenset[str]:
         """The names of the definitions that are the switch of a flaw."""
-        places = {_end(self.probed.probed[number].loc) for number in self.switches}
-        return frozenset(name for name, loc in self.probed.definitions.items() if _end(loc) in places)
+        places = {self.probed.probed[number].loc for number in self.switches}
+        return frozenset(name for name, loc in self.probed.bodies.items() if loc in places)
 
 
 def _opposite(right: Sequence[Value]) -> tuple[int, ...]:
@@ -285,12 +293,16 @@ def _opposite(right: Sequence[Value]) -> tuple[int, ...]:
     return (-2 * right[0], 2 * right[0]) if right and type(right[0]) is int else ()
 
 
+def _are_alike(other: int, values: Sequence[Value], seen: Mapping[int, Sequence[Value]]) -> bool:
+    """Return whether a step evaluates another number with the same text to the same values, or not at all.
+
+    Where it comes to something else, its names are bound to something else.
+    """
+    return set(seen.get(other, values)) == set(values)
+
+
 def _numbers(outcome: OtherOutcome) -> Iterator[int]:
     """Yield the probes that must be watched for an outcome."""
     yield outcome.number
     yield from outcome.also
     yield from outcome.like.sides if outcome.like is not None else ()
-
-
-def _end(loc: Location) -> tuple[str, int, int]:
-    return loc.module, loc.end_line, loc.end_column

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DeviationCause:
-    """A change that lets a trace go on past the line at which it leaves the spec.
+    """A change that lets a trace go on past the line at which it leaves the spec, or with which least differs there.
 
     Attributes:
         kind: "flaws" (the named switches of the spec are set the other way), "formula", "number", "update", "updates"
@@ -24,8 +24,9 @@ class DeviationCause:
         besides: another formula, after its place, that would have to come to the opposite, too.
         evaluation: which evaluation in the step it is of, where there are several, as "3 of 5" or "each of 5".
         again: the number of later steps in which the same outcome is needed again.
-        line: the line of the event at which it matters.
-        action: that event's action.
+        is_initial: whether it matters in the initial state.
+        line: the line of the event at which it matters, or that before the first event.
+        action: that event's action, or "Init".
         node: its node.
         against: the number of other steps in which it would show, were it always so, and does not.
         differ: of a change that does not let the trace go on, how many values differ with it, and how many without.
@@ -52,6 +53,7 @@ class DeviationCause:
     against: int = 0
     differ: tuple[int, int] | None = None
     reference: str = ""
+    is_initial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

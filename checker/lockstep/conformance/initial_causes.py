@@ -33,6 +33,8 @@ def changed_beginnings(deviation: Deviation, steps: ChangedSteps, limit: SearchL
     for outcome, seen, state in steps.initial_states() if deviation.is_whole else ():
         if not limit.has_time("all expressions of the initial state were tried"):
             return
+        if state is None:
+            continue
         later = steps.later_with(state, events, outcome, usual=deviation.states)
         yield ChangedBeginning(outcome, seen, later)
 
@@ -44,17 +46,12 @@ def initial_causes(
     for each in beginnings:
         accepts = each.later.count - deviation.last
         if accepts > 0:
-            cause = initial_cause(deviation, steps, each.outcome, each.seen, accepts)
-            yield replace(cause, again=len(each.later.again))
+            yield initial_cause(deviation, steps, each, accepts)
 
 
-def initial_cause(
-    deviation: Deviation,
-    steps: ChangedSteps,
-    outcome: OtherOutcome,
-    seen: Mapping[int, Sequence[Value]],
-    accepts: int,
-) -> DeviationCause:
+def initial_cause(deviation: Deviation, steps: ChangedSteps, changed: ChangedBeginning, accepts: int) -> DeviationCause:
     """Return another outcome of an expression as a cause in the initial state, which is before the first event."""
-    cause = expression_cause(deviation, steps, outcome, seen, deviation.last, accepts)
-    return replace(cause, line=max(0, deviation.events[0][0] - 1), action=INIT, node="", reference="")
+    found = expression_cause(deviation, steps, changed.outcome, changed.seen, deviation.last, accepts)
+    cause = replace(found, again=len(changed.later.again))
+    line = max(0, deviation.events[0][0] - 1)
+    return replace(cause, is_initial=True, line=line, action=INIT, node="", reference="")

@@ -22,13 +22,13 @@ _RANKS = {"formula": 0, "use": 1, "update": 2, "updates": 2, "number": 3}
 class PartialChange:
     """Another outcome with which fewer values differ: in the deviation's step, or in the initial state.
 
-    `left` of them still differ; `seen` is what was evaluated there.
+    `left` of them still differ; `seen` is what was evaluated there. `beginning` is the change of the initial state.
     """
 
     outcome: OtherOutcome
     seen: Mapping[int, Sequence[Value]]
     left: int
-    is_initial: bool
+    beginning: ChangedBeginning | None = None
 
 
 def nearest_change(
@@ -40,7 +40,7 @@ def nearest_change(
 ) -> DeviationCause | None:
     """Return the change with which fewest values that the deviation shows differ; None where each leaves most of them.
 
-    More than one thing is mistaken then, or one that the spec states in several places. Of those that leave as few an
+    Of those that leave as few an
     expression in a module that many specs share comes last; a condition first, for what depends on it comes with it.
     One with which nothing differs is none: had no other step spoken against it, it would be the cause.
     """
@@ -58,10 +58,11 @@ def nearest_change(
     nearest = min((each for each in changes if 0 < each.left <= count / 2), key=rank, default=None)
     if nearest is None:
         return None
-    outcome, seen = nearest.outcome, nearest.seen
-    if nearest.is_initial:
-        return replace(initial_cause(deviation, steps, outcome, seen, 0), differ=(nearest.left, count))
-    return replace(expression_cause(deviation, steps, outcome, seen, deviation.last, 0), differ=(nearest.left, count))
+    if nearest.beginning is not None:
+        cause = initial_cause(deviation, steps, nearest.beginning, 0)
+    else:
+        cause = expression_cause(deviation, steps, nearest.outcome, nearest.seen, deviation.last, 0)
+    return replace(cause, differ=(nearest.left, count))
 
 
 def _in_the_step(deviation: Deviation, steps: ChangedSteps, limit: SearchLimit) -> Iterator[PartialChange]:
@@ -74,7 +75,7 @@ def _in_the_step(deviation: Deviation, steps: ChangedSteps, limit: SearchLimit) 
         after = steps.take(state, line, event, outcome)
         left = None if after is None else steps.differences(state, after, line, event)
         if left is not None:
-            yield PartialChange(outcome, seen, left, is_initial=False)
+            yield PartialChange(outcome, seen, left)
 
 
 def _in_the_beginning(
@@ -86,4 +87,4 @@ def _in_the_beginning(
         after = steps.plain(before, line, event) if each.later.count == last else None
         left = None if after is None else steps.differences(before, after, line, event)
         if left is not None:
-            yield PartialChange(each.outcome, each.seen, left, is_initial=True)
+            yield PartialChange(each.outcome, each.seen, left, each)

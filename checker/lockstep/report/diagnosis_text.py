@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from lockstep.base.characters import counted, visible_line
 from lockstep.conformance.diagnosis import DeviationCause, Diagnosis
-from lockstep.conformance.trace_verdict import INIT
+
+#: One that other steps speak against may have been found, or the time was over.
+_NOTHING = "no likely single change lets the trace go on"
 
 #: What a rule of the spec says, where no change was found, by what it came to.
 _RULES = {
@@ -45,7 +47,7 @@ def cause_text(cause: DeviationCause, line: int) -> str:
             if cause.differ is not None:
                 left, count = cause.differ
                 would = f"{counted(left, 'value')} would differ, not {count}"
-                return f"no single change lets the trace go on; nearest comes {cause.place}: {changed}, {would}"
+                return f"{_NOTHING}; nearest comes {cause.place}: {changed}{too} {would}"
             return f"{cause.place}: {changed}{too} the spec would allow {reach}{_against(cause)}"
         case "value":
             return f"the line alone: the spec allows {_after(cause)}, had this one shown and sent what the spec says"
@@ -55,7 +57,7 @@ def cause_text(cause: DeviationCause, line: int) -> str:
             return f"the line alone: without it the spec allows {_after(cause)}"
         case "rule":
             says = _RULES[cause.came_to]
-            return f"no single change lets the trace go on; {says} {cause.place}: {what}"
+            return f"{_NOTHING}; {says} {cause.place}: {what}"
         case _:
             return f"a step before the line is missing: after {what} the spec allows {reach}"
 
@@ -64,7 +66,7 @@ def _at(cause: DeviationCause, line: int) -> str:
     """Return the earlier step in which an expression was evaluated, and which of its evaluations it was."""
     of = f" of {visible_line(cause.node)}" if cause.node else ""
     at = "" if cause.line == line else f" at line {cause.line} ({cause.action}{of})"
-    at = " in the initial state" if cause.action == INIT else at
+    at = " in the initial state" if cause.is_initial else at
     return at if not cause.evaluation or _all(cause) else f" in its evaluation {cause.evaluation}{at}"
 
 

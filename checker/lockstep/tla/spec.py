@@ -76,7 +76,7 @@ class Spec:
         variables: the variables, in the order of a state.
         spec_hash: identifies modules, configuration and compiler.
         never: the actions that the constants alone make false; there may be more that are never enabled.
-        definitions: where each definition of the root module stands.
+        definitions: where each definition of the root module stands, and `bodies`, where the body of each does.
         property_places: where each property of the cfg is defined.
         unchecked: properties (by name) with parts that no search checks (such as \\EE), and where they stand; so is
             a POSTCONDITION that asks TLC for what no search here knows.
@@ -125,6 +125,7 @@ class Spec:
         self.never = frozenset(name for name, a in meta["actions"].items() if a["never"])
         self.constants: dict[str, Value] = {name: self._module[py] for name, py in meta["constants"].items()}
         self.definitions = {name: Location(*entry["loc"]) for name, entry in meta["definitions"].items()}
+        self.bodies = {name: Location(*entry["body"]) for name, entry in meta["definitions"].items()}
         self.property_places = {name: Location(*loc) for name, loc in meta["property_places"].items()}
         self.names: NameOrder = self._module["_names"]
         self.model_values: dict[str, ModelValue] = {name: ModelValue(name) for name in meta["model_values"]}

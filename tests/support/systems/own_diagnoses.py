@@ -20,24 +20,26 @@ from lockstep.trace.trace_format import Event, Header, write_trace
 Shown = tuple[str, dict[str, Any]]
 
 
-def diagnosed(folder: Path, text: str, events: Sequence[Shown], nodes: Sequence[str] = ()) -> Diagnosis:
+def diagnosed(
+    folder: Path, text: str, events: Sequence[Shown], nodes: Sequence[str] = (), init: str = "Init"
+) -> Diagnosis:
     """Return the diagnosis of a trace of a spec, given its definitions.
 
-    Arguments: `nodes`, those of the first events; the others are of n1.
+    Arguments: `nodes`, those of the first events; the others are of n1; `init`, the initial predicate.
     """
     header, of = Header("lockstep-trace/1", "mine", "1", "Own", ("n1", "n2"), {}), dict(enumerate(nodes))
     listed = [
         Event(seq=seq, node=of.get(seq, "n1"), action=action, shows=shows) for seq, (action, shows) in enumerate(events)
     ]
     write_trace(folder / "t.ndjson", header, listed)
-    found = own_diagnosis(folder / "t.ndjson", _loaded(folder, text))
+    found = own_diagnosis(folder / "t.ndjson", _loaded(folder, text, init))
     assert found is not None
     return found
 
 
-def first(folder: Path, text: str, events: Sequence[Shown]) -> DeviationCause:
-    """Return the first cause of a trace's deviation."""
-    return diagnosed(folder, text, events).causes[0]
+def first(folder: Path, text: str, events: Sequence[Shown], init: str = "Init") -> DeviationCause:
+    """Return the first cause of a trace's deviation; arguments as of `diagnosed`."""
+    return diagnosed(folder, text, events, init=init).causes[0]
 
 
 def steps_of(folder: Path, text: str) -> ChangedSteps:
@@ -47,8 +49,8 @@ def steps_of(folder: Path, text: str) -> ChangedSteps:
     return ChangedSteps(check, load_own_spec(loaded.files, loaded.system, has_probes=True))
 
 
-def _loaded(folder: Path, text: str) -> MappedSpec:
+def _loaded(folder: Path, text: str, init: str = "Init") -> MappedSpec:
     (folder / "Own.tla").write_text(f"---- MODULE Own ----\nEXTENDS Integers\n{text.strip()}\n====")
     constants = 'CONSTANT Features = {"Slow"}\n' if "CONSTANT" in text else ""
-    (folder / "Own.cfg").write_text(f"INIT Init\nNEXT Next\n{constants}")
+    (folder / "Own.cfg").write_text(f"INIT {init}\nNEXT Next\n{constants}")
     return load_mapped_spec(SpecFiles(folder / "Own.tla", folder / "Own.cfg"))

@@ -73,6 +73,7 @@ def write_definitions(module: GeneratedModule) -> None:
             "reads_next": facts.reads_next,
             "fields": None if fields is None else sorted(fields),
             "loc": place_of(definition.loc),
+            "body": place_of(definition.body.loc),
         }
 
 

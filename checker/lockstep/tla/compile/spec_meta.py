@@ -40,6 +40,7 @@ class DefinitionMeta(TypedDict):
     reads_next: bool
     fields: list[str] | None
     loc: Place
+    body: Place
 
 
 class ThresholdMeta(TypedDict):
