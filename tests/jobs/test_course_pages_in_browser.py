@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,16 +15,12 @@ from lockstep.jobs.play_folder.exercise_pages import exercise_page
 from lockstep.jobs.play_folder.write_folder import PlayFolder
 from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM
 from tests.support.programs.courses import BUGS, PREDICTIONS, graded_exercise, ran, right_fields, template, toml
+from tests.support.programs.disk_pages import MAX_MS, WITHOUT_STORAGE, opened_from_disk
 from tests.support.programs.pyodide import pyodide_files
 
 pytestmark = [pytest.mark.nightly, pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)]
 
-#: The time that Python may take to start, and to grade, on a machine that does much else.
-MAX_MS = 120_000
 expect.set_options(timeout=MAX_MS)
-
-#: A browser that keeps nothing for a page refuses it so.
-WITHOUT_STORAGE = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('refused'); } });"
 
 
 @pytest.fixture(scope="module")
@@ -37,24 +31,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     exercises = [exercise_page(name, list(pages.scripts)) for name in exercise_names()]
     pages.add([*exercises, *map(chapter_page, chapters())])
     return path
-
-
-@contextmanager
-def opened(browser: Browser, file: Path, script: str = "") -> Iterator[Page]:
-    """A page from the disk; nothing may go wrong on it, nor be asked of any network."""
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
-    tab = context.new_page()
-    tab.set_default_timeout(MAX_MS)
-    if script:
-        tab.add_init_script(script)
-    events: list[str] = []
-    tab.on("console", lambda message: events.append(message.text))
-    tab.on("pageerror", lambda error: events.append(str(error)))
-    tab.on("request", lambda each: None if each.url.startswith(("file:", "blob:null/")) else events.append(each.url))
-    tab.goto(file.as_uri())
-    yield tab
-    context.close()
-    assert events == []
 
 
 def page_of(folder: Path, name: str) -> Path:
@@ -104,7 +80,7 @@ def kept_as_solved(tab: Page, name: str) -> object:
 def test_a_page_grades_wrong_and_right_answers_as_the_command_does(
     name: str, browser: Browser, folder: Path, tmp_path: Path
 ) -> None:
-    with opened(browser, page_of(folder, name)) as tab:
+    with opened_from_disk(browser, page_of(folder, name)) as tab:
         typed(tab, wrong_fields(name))
         lines = grade(tab, name)
         assert lines == printed(name, wrong_fields(name), tmp_path)
@@ -131,10 +107,10 @@ def test_a_page_grades_wrong_and_right_answers_as_the_command_does(
 
 
 def test_a_question_on_the_beginning_is_not_answered_by_the_picture(browser: Browser, folder: Path) -> None:
-    with opened(browser, page_of(folder, "1")) as tab:
+    with opened_from_disk(browser, page_of(folder, "1")) as tab:
         assert tab.is_hidden("#picture")
         assert "ledgerEndIndex" not in tab.inner_text("main")
-    with opened(browser, page_of(folder, "5")) as tab:
+    with opened_from_disk(browser, page_of(folder, "5")) as tab:
         assert tab.is_visible("#nodes")
         assert tab.is_hidden("#controls")
 
@@ -142,7 +118,7 @@ def test_a_question_on_the_beginning_is_not_answered_by_the_picture(browser: Bro
 def test_answers_are_kept_while_they_are_written_and_checked_before_python_has_started(
     browser: Browser, folder: Path
 ) -> None:
-    with opened(browser, page_of(folder, "4")) as tab:
+    with opened_from_disk(browser, page_of(folder, "4")) as tab:
         tab.fill("#answer-own_mark", "2")
         tab.reload()
         assert tab.input_value("#answer-own_mark") == "2"
@@ -160,7 +136,7 @@ def test_answers_are_kept_while_they_are_written_and_checked_before_python_has_s
 
 
 def test_two_pages_of_an_exercise_keep_the_answers_of_both(browser: Browser, folder: Path) -> None:
-    with opened(browser, page_of(folder, "4")) as tab:
+    with opened_from_disk(browser, page_of(folder, "4")) as tab:
         other = tab.context.new_page()
         other.set_default_timeout(MAX_MS)
         other.goto(tab.url)
@@ -174,7 +150,7 @@ def test_two_pages_of_an_exercise_keep_the_answers_of_both(browser: Browser, fol
 
 
 def test_an_answer_that_is_no_value_is_named_and_may_be_mended(browser: Browser, folder: Path) -> None:
-    with opened(browser, page_of(folder, "3")) as tab:
+    with opened_from_disk(browser, page_of(folder, "3")) as tab:
         fields = right_fields("3")
         typed(tab, {**fields, "log_after_truncate": "[{ term = 1 <b>"})
         remark = tab.locator("#remark-log_after_truncate")
@@ -185,7 +161,7 @@ def test_an_answer_that_is_no_value_is_named_and_may_be_mended(browser: Browser,
 
 
 def test_an_exercise_is_solved_where_the_browser_keeps_nothing(browser: Browser, folder: Path) -> None:
-    with opened(browser, page_of(folder, "2"), WITHOUT_STORAGE) as tab:
+    with opened_from_disk(browser, page_of(folder, "2"), WITHOUT_STORAGE) as tab:
         typed(tab, right_fields("2"))
         assert grade(tab, "2")[-1] == "exercise 2: solved"
         tab.goto((folder / "index.html").as_uri())
@@ -195,7 +171,7 @@ def test_an_exercise_is_solved_where_the_browser_keeps_nothing(browser: Browser,
 def test_what_is_kept_and_is_no_answer_is_passed_over(browser: Browser, folder: Path) -> None:
     for kept in ("null", "7", '{"fields":3}', '{"fields":{"own_mark":[1]},"solved":"yes"}', "{"):
         script = f"localStorage.setItem('lockstep-course 4', {kept!r});"
-        with opened(browser, page_of(folder, "4"), script) as tab:
+        with opened_from_disk(browser, page_of(folder, "4"), script) as tab:
             assert tab.input_value("#answer-own_mark") == ""
             assert tab.inner_text("#grade") == ""
             tab.goto((folder / "index.html").as_uri())
@@ -208,7 +184,7 @@ def test_what_is_kept_and_is_no_answer_is_passed_over(browser: Browser, folder: 
 def test_an_open_guard_is_played_until_the_promise_is_broken(
     name: str, promise: str, fewest: int, browser: Browser, folder: Path
 ) -> None:
-    with opened(browser, page_of(folder, name)) as tab:
+    with opened_from_disk(browser, page_of(folder, name)) as tab:
         assert f"lockstep course check {name} mine" in tab.inner_text("#about")
         assert tab.is_hidden("#answer-form")
         for number in range(fewest):
@@ -227,7 +203,7 @@ def test_an_open_guard_is_played_until_the_promise_is_broken(
 
 
 def test_links_lead_from_the_list_to_an_exercise_its_chapter_and_back(browser: Browser, folder: Path) -> None:
-    with opened(browser, folder / "index.html") as tab:
+    with opened_from_disk(browser, folder / "index.html") as tab:
         tab.click("text=4-bug")
         expect(tab.locator("h1")).to_have_text("Exercise 4-bug: a store that believes too much")
         tab.click("#chapter")

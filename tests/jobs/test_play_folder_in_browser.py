@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +22,13 @@ from lockstep.report.page.page_content import Tree
 from lockstep.tla.values.kinds import format_value
 from tests.support.places import ROOT
 from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM
+from tests.support.programs.disk_pages import MAX_MS, opened_from_disk
 from tests.support.programs.plays import FLAWED, SCENARIO, VIOLATED
 from tests.support.programs.pyodide import pyodide_files
 
 pytestmark = [pytest.mark.nightly, pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)]
 
 COUNTEREXAMPLES = sorted((ROOT / "traces" / "counterexamples").rglob("*.trace.ndjson"))
-
-#: The time that Python may take to start, on a machine that does much else.
-MAX_MS = 120_000
 
 
 @pytest.fixture(scope="module")
@@ -47,24 +43,6 @@ def written(files: GameFiles, pages: PlayFolder) -> Path:
     page = page_of(files, game, first_state(game, files.scenario), list(pages.scripts))
     pages.add([page])
     return pages.path / page.file
-
-
-@contextmanager
-def opened(browser: Browser, file: Path) -> Iterator[Page]:
-    """A page from the disk; nothing may go wrong on it, nor be asked of any network."""
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
-    tab = context.new_page()
-    tab.set_default_timeout(MAX_MS)
-    events: list[str] = []
-    tab.on("console", lambda message: events.append(message.text))
-    tab.on("pageerror", lambda error: events.append(str(error)))
-    tab.on("request", lambda each: None if each.url.startswith(("file:", "blob:null/")) else events.append(each.url))
-    tab.goto(file.as_uri())
-    yield tab
-    loaded = tab.evaluate("performance.getEntriesByType('resource').map((each) => each.name)")
-    context.close()
-    assert events == []
-    assert [name for name in loaded if not name.startswith(("file:", "blob:null/"))] == []
 
 
 def asked(tab: Page, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -135,7 +113,7 @@ def test_a_counterexample_taken_step_by_step_is_the_same_in_a_page_as_in_cpython
     requests += [{"type": "why", "at": last, "action": name} for name in list(game.session.spec.actions)[:5]]
     requests += [{"type": "save", "at": last, "form": "scenario"}, {"type": "take", "at": 0, "offer": 1}]
     here += [answered(handler, request) for request in requests[len(here) :]]
-    with opened(browser, written(files, folder)) as tab:
+    with opened_from_disk(browser, written(files, folder)) as tab:
         there = asked(tab, requests)
     for request, mine, its in zip(requests, here, there, strict=True):
         assert differences(mine, its) == [], request
@@ -152,7 +130,7 @@ def test_steps_are_taken_before_python_has_started_and_are_there_when_it_has(
     browser: Browser, folder: PlayFolder, tmp_path: Path
 ) -> None:
     file = written(GameFiles(model=FLAWED), folder)
-    with opened(browser, file) as tab:
+    with opened_from_disk(browser, file) as tab:
         tab.click('#offers button[data-offer="1"]')
         stands_at(tab, 1)
         tab.click('#offers button[data-offer="0"]')
@@ -184,7 +162,7 @@ def test_a_violation_is_reported_in_a_page_and_saved_with_the_verdict_of_its_che
     browser: Browser, folder: PlayFolder
 ) -> None:
     files = GameFiles(scenario=read_scenario(SCENARIO))
-    with opened(browser, written(files, folder)) as tab:
+    with opened_from_disk(browser, written(files, folder)) as tab:
         assert f"{VIOLATED} is violated" in tab.inner_text("#remarks")
         with tab.expect_download():
             tab.click("#save-trace")

@@ -18,6 +18,7 @@ from lockstep.jobs.play.opened_game import GameFiles, open_game
 from lockstep.jobs.play_folder.levels import level_models, level_of
 from lockstep.jobs.play_folder.write_folder import PlayFolder, page_of
 from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM
+from tests.support.programs.disk_pages import MAX_MS, WITHOUT_STORAGE, opened_from_disk
 from tests.support.programs.pyodide import pyodide_files
 
 pytestmark = [pytest.mark.nightly, pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)]
@@ -36,11 +37,7 @@ LEVELS = {
     "transfer_flag_left_bug": 6,
 }
 
-MAX_MS = 120_000
 expect.set_options(timeout=MAX_MS)
-
-#: A browser that keeps nothing for a page refuses it so.
-WITHOUT_STORAGE = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('refused'); } });"
 
 
 @pytest.fixture(scope="module")
@@ -57,21 +54,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             written.append(page_of(files, game, 0, list(pages.scripts), level))
     pages.add(written)
     return path
-
-
-def opened(browser: Browser, file: Path, script: str = "") -> tuple[Page, list[str]]:
-    """A page, and what goes wrong on it or is asked of a network."""
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
-    tab = context.new_page()
-    tab.set_default_timeout(MAX_MS)
-    if script:
-        tab.add_init_script(script)
-    events: list[str] = []
-    tab.on("console", lambda message: events.append(message.text))
-    tab.on("pageerror", lambda error: events.append(str(error)))
-    tab.on("request", lambda each: None if each.url.startswith(("file:", "blob:null/")) else events.append(each.url))
-    tab.goto(file.as_uri())
-    return tab, events
 
 
 def stands_at(tab: Page, number: int) -> None:
@@ -92,40 +74,38 @@ def follow_hints(tab: Page, fewest: int, begin: int = 0) -> None:
 
 @pytest.mark.parametrize("name", LEVELS)
 def test_the_hints_lead_to_the_end_of_a_level_in_the_fewest_steps(name: str, browser: Browser, folder: Path) -> None:
-    tab, events = opened(browser, folder / f"{name}.html")
-    fewest = LEVELS[name]
-    violated = tab.inner_text("#goal").partition("violate ")[2]
-    follow_hints(tab, fewest)
-    solved = f"Solved: {violated} is violated after {fewest} steps. No fewer would do. Your best: {fewest} steps."
-    assert tab.inner_text("#progress") == solved
-    assert violated in tab.inner_text("#verdict")
-    tab.click("#hint-step")
-    assert tab.inner_text("#hint") == "The property is violated: there is nothing more to do."
-    tab.goto((folder / "index.html").as_uri())
-    assert tab.inner_text(f'[data-level="{name}"]') == f"{fewest} ✓"
-    tab.context.close()
-    assert events == []
+    with opened_from_disk(browser, folder / f"{name}.html") as tab:
+        fewest = LEVELS[name]
+        violated = tab.inner_text("#goal").partition("violate ")[2]
+        follow_hints(tab, fewest)
+        solved = f"Solved: {violated} is violated after {fewest} steps. No fewer would do. Your best: {fewest} steps."
+        assert tab.inner_text("#progress") == solved
+        assert violated in tab.inner_text("#verdict")
+        tab.click("#hint-step")
+        assert tab.inner_text("#hint") == "The property is violated: there is nothing more to do."
+        tab.goto((folder / "index.html").as_uri())
+        assert tab.inner_text(f'[data-level="{name}"]') == f"{fewest} ✓"
 
 
 def test_the_hints_lead_back_from_another_way_and_more_steps_are_counted(browser: Browser, folder: Path) -> None:
-    tab, events = opened(browser, folder / "heartbeat_race_bug.html")
-    tab.click("#hint-story")
-    assert len(tab.inner_text("#hint")) > 200
-    tab.click("#hint-step")
-    right = tab.evaluate("document.activeElement.dataset.offer")
-    other = next(each for each in ("0", "1", "2") if each != right)
-    tab.click(f'#offers button[data-offer="{other}"]')
-    stands_at(tab, 1)
-    tab.click("#hint-step")
-    assert tab.inner_text("#hint") == "Your way is another one from step 1 on. Undo to there, or go on without hints."
-    tab.keyboard.press("u")
-    stands_at(tab, 0)
-    follow_hints(tab, LEVELS["heartbeat_race_bug"])
-    expect(tab.locator("#progress")).to_contain_text("No fewer would do.")
-    tab.reload()
-    expect(tab.locator("#progress")).to_contain_text("0 steps taken; the fewest are 4. Your best: 4 steps.")
-    tab.context.close()
-    assert events == []
+    with opened_from_disk(browser, folder / "heartbeat_race_bug.html") as tab:
+        tab.click("#hint-story")
+        assert len(tab.inner_text("#hint")) > 200
+        tab.click("#hint-step")
+        right = tab.evaluate("document.activeElement.dataset.offer")
+        other = next(each for each in ("0", "1", "2") if each != right)
+        tab.click(f'#offers button[data-offer="{other}"]')
+        stands_at(tab, 1)
+        tab.click("#hint-step")
+        assert (
+            tab.inner_text("#hint") == "Your way is another one from step 1 on. Undo to there, or go on without hints."
+        )
+        tab.keyboard.press("u")
+        stands_at(tab, 0)
+        follow_hints(tab, LEVELS["heartbeat_race_bug"])
+        expect(tab.locator("#progress")).to_contain_text("No fewer would do.")
+        tab.reload()
+        expect(tab.locator("#progress")).to_contain_text("0 steps taken; the fewest are 4. Your best: 4 steps.")
 
 
 @contextmanager
@@ -183,11 +163,9 @@ def test_axe_finds_nothing_on_a_level_and_on_the_list(scheme: str, browser: Brow
 
 
 def test_a_level_is_played_where_the_browser_keeps_nothing(browser: Browser, folder: Path) -> None:
-    tab, events = opened(browser, folder / "snapshot_regress_bug.html", WITHOUT_STORAGE)
-    follow_hints(tab, 4)
-    expect(tab.locator("#progress")).to_contain_text("Your best: 4 steps.")
-    tab.goto((folder / "index.html").as_uri())
-    assert tab.inner_text('[data-level="snapshot_regress_bug"]') == ""
-    assert tab.locator("#levels tbody tr").count() == len(LEVELS)
-    tab.context.close()
-    assert events == []
+    with opened_from_disk(browser, folder / "snapshot_regress_bug.html", WITHOUT_STORAGE) as tab:
+        follow_hints(tab, 4)
+        expect(tab.locator("#progress")).to_contain_text("Your best: 4 steps.")
+        tab.goto((folder / "index.html").as_uri())
+        assert tab.inner_text('[data-level="snapshot_regress_bug"]') == ""
+        assert tab.locator("#levels tbody tr").count() == len(LEVELS)
