@@ -130,7 +130,9 @@ def test_a_state_that_no_step_leads_to_is_reported_with_its_line_and_the_nearest
     assert text[finding.line - 1].strip() == "{"
     assert '"index": 3' in "".join(text[finding.line - 1 : finding.line + 3])
     assert finding.details[:2] == ("states[3]: no step leads to it", 'after Cross(group = {"c1_OF_PERSON"}):')
-    assert finding.details[2].startswith('  who_is_on_bank: the file has [E |-> {"m1_OF_PERSON"}, W |-> ')
+    assert finding.details[2] == (
+        '  who_is_on_bank.E: the file has {"m1_OF_PERSON"}, the spec {"m1_OF_PERSON", "m2_OF_PERSON"}'
+    )
     assert found.steps == 2
 
 

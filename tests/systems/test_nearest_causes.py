@@ -105,6 +105,25 @@ def test_a_nearest_change_of_the_initial_state_says_in_which_later_steps_it_is_n
     assert "were it 8, and in 1 later step too, 1 value would differ, not 2" in cause_text(cause, 3)
 
 
+def test_a_change_of_the_initial_state_that_an_earlier_line_refutes_is_not_the_nearest(tmp_path: Path) -> None:
+    """With b = 8 from the start the second line would come nearer, but the first shows that it was 7."""
+    found = diagnosed(tmp_path, BEGINNING, [("Up", {"s": {"b": 7}}), ("Up", {"s": {"b": 8}, "t": 5})])
+    assert (found.causes, found.events) == ((), 2)
+
+
+def test_of_causes_that_explain_as_much_the_spec_s_own_comes_before_a_shared_module(tmp_path: Path) -> None:
+    """A number within Quorum that is one more gives 3 as well, and is evaluated first."""
+    spec = r"""
+INSTANCE Quorum
+VARIABLES n, k, marks
+Init == n = 0 /\ k = 0 /\ marks = <<1, 2, 3>>
+Up == n' = QuorumIndexBySorting(marks) + k /\ UNCHANGED <<k, marks>>
+Next == Up
+"""
+    found = diagnosed(tmp_path, spec, [("Up", {"n": 3}), ("Up", {"n": 3})])
+    assert [cause.what for cause in found.causes if cause.kind == "number"] == ["QuorumIndexBySorting(marks) + k"]
+
+
 def test_an_action_that_is_called_init_is_not_the_initial_state(tmp_path: Path) -> None:
     spec = "VARIABLE n\nBegin == n = 0\nInit == n' = n + 1\nNext == Init\n"
     cause = first(tmp_path, spec, [("Init", {"n": 1}), ("Init", {"n": 3})], init="Begin")

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from lockstep.conformance.diagnosis import Diagnosis
     from lockstep.conformance.trace_verdict import TraceVerdict
     from lockstep.logs.log_check import InterruptedAfterVerdict
+    from lockstep.logs.log_deviation import UnexplainedLine
     from lockstep.models.search_result import SpecFiles
     from lockstep.systems.file_check import KnownTraceCheck, OwnTraceCheck
     from lockstep.systems.trace_opening import SpecOptions
@@ -211,7 +213,7 @@ def _check_known(
             if system is not None:
                 yield check.check_logs(files, system)
             else:
-                yield diagnoses.explain(check(path), path, check.diagnosis)
+                yield diagnoses.explain(check(path), partial(check.diagnosis, path))
 
 
 def _check_own(
@@ -229,10 +231,10 @@ def _check_own(
     except BadInputError as error:  # of two files it is not known which is older
         systems, absent = [], [*absent, MissingTrace(", ".join(map(str, files)), str(error))]
     for system in systems:
-        if len(system) == 1:
-            found = diagnoses.explain(check(system[0]), system[0], check.diagnosis)
-        else:
-            found = check.check_logs(system)
+        refuted: list[UnexplainedLine] = []
+        found = check(system[0], refuted.append) if len(system) == 1 else check.check_logs(system, refuted.append)
+        why = partial(check.diagnosis_of, refuted[0]) if refuted else partial(check.diagnosis, system[0])
+        found = diagnoses.explain(found, why)
         if check.loaded.logs is not None and len(systems) > 1 and found.deviation is not None:
             found.notes.append('note: each log is checked alone; if they are of one system, say files = "together"')
         yield found
@@ -245,7 +247,7 @@ class _Diagnoses:
 
     left: int
 
-    def explain(self, verdict: TraceVerdict, path: Path, diagnosis: Callable[[Path], Diagnosis | None]) -> TraceVerdict:
+    def explain(self, verdict: TraceVerdict, diagnosis: Callable[[], Diagnosis | None]) -> TraceVerdict:
         """Return a verdict, with why the trace leaves the spec.
 
         Raises InterruptedAfterVerdict, with the verdict, where the search for that is interrupted.
@@ -257,7 +259,7 @@ class _Diagnoses:
         if self.left and found is not None:
             progress(f"{verdict.source}: looking for the cause of line {found.line}")
             try:
-                verdict.explain(diagnosis(path))
+                verdict.explain(diagnosis())
             except Interrupted as error:
                 raise InterruptedAfterVerdict(error.number, verdict) from error
             self.left -= 1

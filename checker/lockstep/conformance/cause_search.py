@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lockstep.conformance.cause_places import first_left_out, likely_places, other_places
-from lockstep.conformance.changed_steps import ChangedSteps, LaterSteps
-from lockstep.conformance.deviation import MAX_EVENTS, Deviation
+from lockstep.conformance.changed_steps import ChangedSteps
+from lockstep.conformance.deviation import MAX_EVENTS, Deviation, LaterSteps
 from lockstep.conformance.diagnosis import DeviationCause
 from lockstep.conformance.expression_causes import expression_cause, is_literal
 from lockstep.conformance.mistaken_rules import RuleEvidence, mistaken_rule
@@ -61,7 +61,8 @@ class CauseSearch:
     common: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        """Note what is not looked at."""
+        """Note what is not looked at, and let no step take longer than the search."""
+        self.steps.end_by(self.limit.deadline)
         if not self.deviation.is_whole:
             self.limit.notes.append(f"only the last {MAX_EVENTS:,} events were looked at")
 

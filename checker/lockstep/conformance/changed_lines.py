@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from lockstep.conformance.changed_steps import ChangedSteps
-from lockstep.conformance.deviation import Deviation, cause_at, short_value
+from lockstep.conformance.deviation import Deviation, LaterSteps, cause_at, short_value
 from lockstep.conformance.diagnosis import DeviationCause
 from lockstep.conformance.search_limit import SearchLimit
 from lockstep.tla.state import State
@@ -40,49 +40,47 @@ class LineSearch:
         line, event = self.deviation.events[-1]
         state, later, last = self.deviation.states[-1], self.deviation.later, self.deviation.last
         after = self.steps.plain(state, line, event)
-        count = 0 if after is None else self.steps.count_accepted(after, later)
-        is_wrong = self._confirms(count) and not self._is_shown(later[:count])
-        if is_wrong:
-            yield cause_at(self.deviation, self.steps.check, "value", "", last, 1 + count)
-        count = self.steps.count_accepted(state, later)
-        is_change = self._is_shown(later[:count]) and not self._is_shown(self.deviation.events[-2::-1])
-        if self._confirms(count) and not is_change:
+        found = None if after is None else self.steps.later_with(after, later)
+        is_wrong = found is not None and self._confirms(found) and not self._is_shown(self.deviation.later_shows())
+        if found is not None and is_wrong:
+            yield cause_at(self.deviation, self.steps.check, "value", "", last, 1 + found.count)
+        found = self.steps.later_without(state, later)
+        is_change = self._is_shown(self.deviation.later_shows()) and not self._is_shown(self.deviation.earlier_shows())
+        if self._confirms(found) and not is_change:
             twin = None if is_wrong else self._twin(event)  # an election, say, may well repeat a step
             kind, what = ("event", "") if twin is None else ("repeated", f"line {twin[0]}")
-            yield cause_at(self.deviation, self.steps.check, kind, what, last, 1 + count)
-        elif self._are_all(count) and (twin := self._twin(event)) is not None and _alike(twin[1], event):
-            yield cause_at(self.deviation, self.steps.check, "repeated", f"line {twin[0]}", last, 1 + count)
+            yield cause_at(self.deviation, self.steps.check, kind, what, last, 1 + found.count)
+        elif self._are_all(found.count) and (twin := self._twin(event)) is not None and _alike(twin[1], event):
+            yield cause_at(self.deviation, self.steps.check, "repeated", f"line {twin[0]}", last, 1 + found.count)
         for step, before in self._steps_before(state):
             count = self.steps.count_accepted(before, [(line, event), *later])
             if count > MIN_LATER or (count and self._are_all(count - 1)):
                 yield cause_at(self.deviation, self.steps.check, "step", step, last, count)
 
-    def _confirms(self, count: int) -> bool:
-        """Return whether the first of the later events can show that a line is wrong; where a field differs, by it."""
-        node, differing = self.deviation.events[-1][1].node, self.deviation.differing.partition(".")[0]
-        own = [event for _, event in self.deviation.later[: max(0, count)] if event.node == node]
-        return count >= MIN_LATER and any(not differing or differing in event.shows for event in own)
+    def _confirms(self, found: LaterSteps) -> bool:
+        """Return whether the later events that are steps can show that a line is wrong."""
+        return found.count >= MIN_LATER and self.deviation.is_witnessed(found)
 
-    def _is_shown(self, events: Iterable[tuple[int, Event]]) -> bool:
+    def _is_shown(self, shows: Iterable[Mapping[str, Any]]) -> bool:
         """Return whether the node shows in the first of some events what the line shows otherwise than the spec.
 
         Where the next does so, and the spec agrees, a step after the line came to the same: nothing shows then that
         what the line shows is wrong, nor that there was no step, unless it was so before the line.
         """
         event, path = self.deviation.events[-1][1], self.deviation.differing.split(".")
-        shown = (each for _, each in events if each.node == event.node and path[0] in each.shows)
-        return (first := next(shown, None)) is not None and _shown(first, path) == _shown(event, path)
+        first = next((each for each in shows if path[0] in each), None)
+        return first is not None and _shown(first, path) == _shown(event.shows, path)
 
     def _are_all(self, count: int) -> bool:
         """Return whether the trace has events after the deviation, and this is their number."""
-        return 0 < count == len(self.deviation.later) and self.deviation.has_all
+        return 0 < count == self.deviation.later_count and self.deviation.has_all
 
     def alone(self) -> DeviationCause | None:
         """Return that the line alone is wrong, where all that follows agrees, though it may not show that."""
         line, event = self.deviation.events[-1]
         after = self.steps.plain(self.deviation.states[-1], line, event)
         count = 0 if after is None else self.steps.count_accepted(after, self.deviation.later)
-        if not self._are_all(count) or self._is_shown(self.deviation.later):
+        if not self._are_all(count) or self._is_shown(self.deviation.later_shows()):
             return None
         return cause_at(self.deviation, self.steps.check, "value", "", self.deviation.last, 1 + count)
 
@@ -118,11 +116,11 @@ class LineSearch:
         return [strings.get(word, word) for word in islice(new, MAX_WORDS)]
 
 
-def _shown(event: Event, path: Sequence[str]) -> Any:
+def _shown(shows: Mapping[str, Any], path: Sequence[str]) -> Any:
     """Return what an event shows at a path; None where it shows nothing there."""
-    shown: Any = event.shows
+    shown: Any = shows
     for key in path:
-        shown = shown.get(key) if isinstance(shown, dict) else None
+        shown = shown.get(key) if isinstance(shown, Mapping) else None
     return shown
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from itertools import islice
+from itertools import islice, takewhile
 
-from lockstep.base.deadline import Deadline
+from lockstep.base.deadline import NEVER, Deadline
+from lockstep.conformance.deviation import LaterSteps
 from lockstep.conformance.trace_check import TraceCheck
-from lockstep.tla.spec import Spec
+from lockstep.tla.spec import AmbiguousStep, Spec
 from lockstep.tla.state import State
 from lockstep.tla.syntax.tree import Location
 from lockstep.tla.values.kinds import TlaError, Value
@@ -29,29 +30,6 @@ KINDS = ("formula", "update", "updates", "use", "number")
 _SWITCH = re.compile(r'"(\w+)"\s*\\in\s*(\w+)')
 
 
-@dataclass(frozen=True, slots=True)
-class LaterSteps:
-    """The events of a trace that are steps of the spec from a state on.
-
-    Attributes:
-        states: that state, and the one after each event.
-        again: the places of those that are steps only with another outcome.
-    """
-
-    states: tuple[State, ...]
-    again: frozenset[int]
-
-    @property
-    def count(self) -> int:
-        """The number of events that are steps."""
-        return len(self.states) - 1
-
-    def until_again(self, among: frozenset[int]) -> LaterSteps:
-        """Return those before the first, among some places, that is a step only with another outcome."""
-        end = min(self.again & among, default=self.count)
-        return LaterSteps(self.states[: end + 1], frozenset(at for at in self.again if at < end))
-
-
 class ChangedSteps:
     """Steps of a spec with probes, compared with the events of a trace; `seen` has what the last one evaluated."""
 
@@ -62,6 +40,10 @@ class ChangedSteps:
         """
         assert probed.probes is not None
         self.check, self.probed, self.flaws, self._probes = check, probed, flaws, probed.probes
+
+    def end_by(self, deadline: Deadline) -> None:
+        """Let no step take longer than up to a deadline: one that does has no value."""
+        self._probes.deadline = deadline
 
     @property
     def seen(self) -> Mapping[int, Sequence[Value]]:
@@ -83,23 +65,68 @@ class ChangedSteps:
         if self.check.reading.is_observation(event):  # no step
             self._probes.begin(())
             return state
+        args = self.check.reading.arguments(line, event)
         self._probes.begin(watched, *outcomes)
         try:
-            return self.probed.step(state, event.action, self.check.reading.arguments(line, event))
+            return self.probed.step(state, event.action, args)
+        except AmbiguousStep:
+            states = self._every(state, event.action, args, watched, *outcomes)
         except (TlaError, RecursionError):
             return None
         finally:
             self._probes.end()
+        return next((each for each in states if self._agrees(state, each, line, event)), states[0]) if states else None
+
+    def _every(
+        self,
+        state: State,
+        action: str,
+        args: Mapping[str, Value],
+        watched: Collection[int],
+        *outcomes: OtherOutcome,
+    ) -> list[State]:
+        """Return the states after a step with other outcomes; none where it has no value."""
+        self._probes.begin(watched, *outcomes)
+        try:
+            return list(self.probed.steps(state, action, args))
+        except (TlaError, RecursionError):
+            return []
+        finally:
+            self._probes.end()
+
+    def successors(self, state: State, action: str, args: Mapping[str, Value], *outcomes: OtherOutcome) -> list[State]:
+        """Return the states after a step with other outcomes; none where it has no value. What was seen stays."""
+        seen = self._probes.seen
+        try:
+            watched = {number for each in outcomes for number in _numbers(each)}
+            return self._every(state, action, args, watched, *outcomes)
+        finally:
+            self._probes.seen = seen
+
+    def seen_in(self, state: State, action: str, args: Mapping[str, Value]) -> Mapping[int, Sequence[Value]]:
+        """Return what a step evaluates, whether it is enabled or not."""
+        self._every(state, action, args, range(len(self.probed.probed)))
+        return dict(self.seen)
+
+    def goes_on(self, state: State, line: int, event: Event, most: int) -> bool:
+        """Return whether one other outcome in a step lets an event be one; numbers differ as `outcomes` says."""
+        if self.check.reading.is_observation(event):
+            return False
+        self.take(state, line, event)
+        seen = dict(self.seen)
+        return any(self.take_as_seen(state, line, event, each) is not None for each in self.outcomes(seen, most))
 
     def take_as_seen(self, state: State, line: int, event: Event, *outcomes: OtherOutcome) -> State | None:
         """Take a step as `take` does; None also where the event shows or sent something else."""
         after = self.take(state, line, event, *outcomes)
-        if after is None:
-            return None
+        return after if after is not None and self._agrees(state, after, line, event) else None
+
+    def _agrees(self, state: State, after: State, line: int, event: Event) -> bool:
+        """Return whether an event shows and sent what a step does."""
         try:
-            return after if self.check.agrees(state, after, line, event) else None
+            return self.check.agrees(state, after, line, event)
         except (TlaError, TraceError):
-            return None
+            return False
         finally:
             self.check.result.findings.clear()
 
@@ -116,28 +143,40 @@ class ChangedSteps:
         finally:
             self.check.result.findings.clear()
 
-    def initial_states(self) -> Iterator[tuple[OtherOutcome, Mapping[int, Sequence[Value]], State | None]]:
+    def initial_states(
+        self, deadline: Deadline = NEVER
+    ) -> Iterator[tuple[OtherOutcome, Mapping[int, Sequence[Value]], State | None]]:
         """Yield other outcomes of what Init evaluates, with all that it does, and the initial state with each.
 
         The state is None where there is none, or several, or no other one.
         """
-        usual = self._initial()
+        usual = self._initial(2, deadline)
+        for outcome, seen, states in self.changed_beginnings(2, deadline):
+            yield outcome, seen, states[0] if len(states) == 1 and states != usual else None
+
+    def changed_beginnings(
+        self, most: int, deadline: Deadline
+    ) -> Iterator[tuple[OtherOutcome, Mapping[int, Sequence[Value]], list[State]]]:
+        """Yield other outcomes of what Init evaluates, with all that it does, and the initial states, up to `most`.
+
+        Arguments: `deadline`, after which no more initial states are listed.
+        """
+        self._initial(most, deadline)
         seen = dict(self.seen)
         for outcome in self.outcomes(seen, 1):
-            state = self._initial(outcome)
-            yield outcome, seen, None if state == usual else state
+            yield outcome, seen, self._initial(most, deadline, outcome)
 
-    def _initial(self, *outcomes: OtherOutcome) -> State | None:
-        """Return the initial state with other outcomes; None where there is none then, or several."""
+    def _initial(self, most: int, deadline: Deadline, *outcomes: OtherOutcome) -> list[State]:
+        """Return the first initial states with other outcomes; none where there is no value."""
         every = range(len(self.probed.probed))
         self._probes.begin({number for each in outcomes for number in _numbers(each)} or every, *outcomes)
         try:
-            states = list(islice(self.probed.initial_states(), 2))
+            states = islice(self.probed.initial_states(), most)
+            return list(takewhile(lambda _: not deadline.is_over(), states))
         except (TlaError, RecursionError):
-            return None
+            return []
         finally:
             self._probes.end()
-        return states[0] if len(states) == 1 else None
 
     def plain(self, state: State, line: int, event: Event) -> State | None:
         """Take a step of the spec as it is, whatever the event shows; an observation changes nothing.
@@ -146,14 +185,20 @@ class ChangedSteps:
         """
         if self.check.reading.is_observation(event):
             return state
+        args = self.check.reading.arguments(line, event)
         try:
-            return self.check.spec.step(state, event.action, self.check.reading.arguments(line, event))
+            states = list(dict.fromkeys(self.check.spec.steps(state, event.action, args)))
         except (TlaError, RecursionError):
             return None
+        return next((each for each in states if self._agrees(state, each, line, event)), next(iter(states), None))
 
     def count_accepted(self, state: State, events: Iterable[tuple[int, Event]]) -> int:
         """Return how many events are steps of the spec from a state."""
         return self.later_with(state, events).count
+
+    def later_without(self, state: State, events: Iterable[tuple[int, Event]]) -> LaterSteps:
+        """Return the events that are steps of the spec from the state before the deviation, without that."""
+        return self.later_with(state, events)
 
     def later_with(
         self, state: State, events: Iterable[tuple[int, Event]], *outcomes: OtherOutcome, usual: Sequence[State] = ()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from lockstep.conformance.causal_past import PlacedEvent, causes, closure
 from lockstep.conformance.diagnosis import DeviationCause
@@ -21,6 +22,32 @@ MAX_VALUE = 120
 
 #: The last events up to a deviation that are kept, and those after it.
 MAX_EVENTS, MAX_LATER = 1000, 100
+
+
+@dataclass(frozen=True, slots=True)
+class LaterSteps:
+    """The events of a trace that are steps of the spec from a state on.
+
+    Attributes:
+        states: that state, and the one after each event.
+        again: the places of those that are steps only with another outcome.
+        threads: of events that are lines of logs, the number of the log of each; they are the last ones.
+    """
+
+    states: tuple[State, ...]
+    again: frozenset[int]
+    threads: tuple[int, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """The number of events that are steps."""
+        return len(self.states) - 1
+
+    def until_again(self, among: frozenset[int]) -> LaterSteps:
+        """Return those before the first, among some places, that is a step only with another outcome."""
+        end = min(self.again & among, default=self.count)
+        threads = self.threads[: max(0, len(self.threads) - (self.count - end))]
+        return LaterSteps(self.states[: end + 1], frozenset(at for at in self.again if at < end), threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +77,41 @@ class Deviation:
     def line(self) -> int:
         """The line at which the trace leaves the spec."""
         return self.events[-1][0]
+
+    @property
+    def unit(self) -> str:
+        """The word for one of what is counted."""
+        return "event"
+
+    @property
+    def later_count(self) -> int:
+        """The number of the events after it that can show what is wrong."""
+        return len(self.later)
+
+    def is_witnessed(self, found: LaterSteps) -> bool:
+        """Return whether one of the later events that are steps can show that its own is wrong.
+
+        Such are those of the same node; where a field differs, those that show it.
+        """
+        node, differing = self.events[-1][1].node, self.differing.partition(".")[0]
+        own = [event for _, event in self.later[: found.count] if event.node == node]
+        return any(not differing or differing in event.shows for event in own)
+
+    def later_shows(self) -> Iterator[Mapping[str, Any]]:
+        """Yield what the node shows after it."""
+        return (event.shows for _, event in self.later if event.node == self.events[-1][1].node)
+
+    def earlier_shows(self) -> Iterator[Mapping[str, Any]]:
+        """Yield what the node shows before it, the last first."""
+        return (event.shows for _, event in self.events[-2::-1] if event.node == self.events[-1][1].node)
+
+    def source_at(self, place: int) -> str:
+        """Return the file of an event, where the events are of several files; else ""."""
+        return ""
+
+    def is_hidden(self, place: int) -> bool:
+        """Return whether an event has no line, but comes before one."""
+        return False
 
     def count_accepted(self, check: TraceCheck) -> int:
         """Return how many events from the deviation on another spec allows, given its check of the trace."""
@@ -84,14 +146,22 @@ def find_deviation(trace: Events, check: TraceCheck) -> Deviation | None:
         states.append(state)
         after = check.advance(state, line, event)
         if after is None:
-            found = check.result.findings.pop()
+            differing, condition = refusal_of(check)
             later, has_all = _later(rest)
-            differing = found.name if found.kind == "shows" else ""
-            is_step = found.kind == "step" and found.spec_line and found.details
-            condition = (found.spec_line, found.details[0].partition(": ")[2]) if is_step else None
             return Deviation(tuple(events), tuple(states), later, has_all, count == len(events), differing, condition)
         state = after
     return None
+
+
+def refusal_of(check: TraceCheck) -> tuple[str, tuple[str, str] | None]:
+    """Return why the last event was refused: the field that differs, and the condition that is false, with its place.
+
+    The finding is taken from the check.
+    """
+    found = check.result.findings.pop()
+    is_step = found.kind == "step" and found.spec_line and found.details
+    condition = (found.spec_line, found.details[0].partition(": ")[2]) if is_step else None
+    return (found.name if found.kind == "shows" else ""), condition
 
 
 def _later(rest: Iterator[tuple[int, Event]]) -> tuple[tuple[tuple[int, Event], ...], bool]:
@@ -123,7 +193,7 @@ def cause_at(
 ) -> DeviationCause:
     """Return a cause that matters at the event of a place; the other arguments are its attributes."""
     line, event = deviation.events[place]
-    is_all = accepts == 1 + len(deviation.later)
+    is_all = accepts == 1 + deviation.later_count
     return DeviationCause(
         kind=kind,
         what=what,
@@ -140,6 +210,9 @@ def cause_at(
         evaluation=evaluation,
         again=again,
         against=against,
+        unit=deviation.unit,
+        source=deviation.source_at(place),
+        is_hidden=deviation.is_hidden(place),
         reference=check.interface.locate(event.action),
     )
 

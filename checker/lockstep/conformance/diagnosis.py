@@ -25,6 +25,9 @@ class DeviationCause:
         evaluation: which evaluation in the step it is of, where there are several, as "3 of 5" or "each of 5".
         again: the number of later steps in which the same outcome is needed again.
         is_initial: whether it matters in the initial state.
+        unit: the word for one of what is counted: "event", "line" (of logs that leave steps open), or "state".
+        source: the file of that line, where there may be several.
+        is_hidden: whether the event has no line: it is a step that comes before that line.
         line: the line of the event at which it matters, or that before the first event.
         action: that event's action, or "Init".
         node: its node.
@@ -54,6 +57,9 @@ class DeviationCause:
     differ: tuple[int, int] | None = None
     reference: str = ""
     is_initial: bool = False
+    unit: str = "event"
+    source: str = ""
+    is_hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lockstep.conformance.changed_steps import ChangedSteps, LaterSteps
-from lockstep.conformance.deviation import Deviation
+from lockstep.conformance.changed_steps import ChangedSteps
+from lockstep.conformance.deviation import Deviation, LaterSteps
 from lockstep.conformance.diagnosis import DeviationCause
 from lockstep.conformance.expression_causes import expression_cause
 from lockstep.conformance.search_limit import SearchLimit
@@ -30,7 +30,7 @@ class ChangedBeginning:
 def changed_beginnings(deviation: Deviation, steps: ChangedSteps, limit: SearchLimit) -> Iterator[ChangedBeginning]:
     """Yield the changes of the initial state; none where the beginning of the trace was left out."""
     events = [*deviation.events, *deviation.later]
-    for outcome, seen, state in steps.initial_states() if deviation.is_whole else ():
+    for outcome, seen, state in steps.initial_states(limit.deadline) if deviation.is_whole else ():
         if not limit.has_time("all expressions of the initial state were tried"):
             return
         if state is None:
@@ -54,4 +54,4 @@ def initial_cause(deviation: Deviation, steps: ChangedSteps, changed: ChangedBeg
     found = expression_cause(deviation, steps, changed.outcome, changed.seen, deviation.last, accepts)
     cause = replace(found, again=len(changed.later.again))
     line = max(0, deviation.events[0][0] - 1)
-    return replace(cause, is_initial=True, line=line, action=INIT, node="", reference="")
+    return replace(cause, is_initial=True, is_hidden=False, line=line, action=INIT, node="", reference="")

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from lockstep.conformance.changed_steps import ChangedSteps, LaterSteps
-from lockstep.conformance.deviation import Deviation
+from lockstep.conformance.changed_steps import ChangedSteps
+from lockstep.conformance.deviation import Deviation, LaterSteps
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.probed_values import LikeEvaluation, OtherOutcome, order_of

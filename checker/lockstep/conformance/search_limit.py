@@ -18,7 +18,10 @@ class SearchLimit:
         """Return whether there is time left; note once that something was not tried where there is none."""
         if not self.deadline.is_over():
             return True
-        note = f"the time was over before {what}"
-        if note not in self.notes:
-            self.notes.append(note)
+        self.note_once(f"the time was over before {what}")
         return False
+
+    def note_once(self, text: str) -> None:
+        """Note that something was not tried, unless that is noted already."""
+        if text not in self.notes:
+            self.notes.append(text)

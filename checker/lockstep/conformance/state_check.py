@@ -16,7 +16,9 @@ from lockstep.base.deadline import NEVER, Deadline
 from lockstep.base.errors import GaveUpError
 from lockstep.base.spelling import did_you_mean
 from lockstep.base.verdict import Verdict
+from lockstep.conformance.comparison import ObservationError, compare
 from lockstep.conformance.finding_codes import NO_STEP
+from lockstep.conformance.json_values import Words, to_tree
 from lockstep.conformance.property_evaluation import IncrementalEvaluation
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.step_coverage import StepCoverage
@@ -34,7 +36,7 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.equality import eq
 from lockstep.tla.values.itf_values import from_itf
-from lockstep.tla.values.kinds import ModelValue, TlaError, TlaTypeError, Value, format_value
+from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, TlaTypeError, Value, format_value
 from lockstep.trace.itf_reader import ItfState, ItfTrace
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event
@@ -42,8 +44,9 @@ from lockstep.trace.trace_format import Event
 #: How many initial states are compared with the first one.
 MAX_INITIAL_STATES = 1_000_000
 
-#: How many of the nearest states are shown where none is equal, and the length at which a text is cut.
-MAX_NEAREST, MAX_TEXT = 3, 160
+#: How many of the nearest states are shown where none is equal, in how many parts of a variable each, and the length at
+#: which a text is cut.
+MAX_NEAREST, MAX_PARTS, MAX_TEXT = 3, 8, 160
 
 _STUTTERS = "a step that changes nothing"
 
@@ -68,6 +71,19 @@ class SpecStep:
         return f"{self.action}({args})" if args else self.action
 
 
+@dataclass(frozen=True, slots=True)
+class RefusedState:
+    """A state of the file that the spec does not allow: its values, its index, and the state before, if there is one.
+
+    `goes_back`: it is the one that the loop goes back to, after the last.
+    """
+
+    given: Mapping[str, Value]
+    index: int
+    before: State | None
+    goes_back: bool = False
+
+
 def check_states(
     trace: ItfTrace, spec: Spec, interface: Interface, deadline: Deadline = NEVER, *, covers: bool = False
 ) -> TraceVerdict:
@@ -85,7 +101,7 @@ def follow_states(
 ) -> tuple[TraceVerdict, list[SpecStep]]:
     """Check a behaviour as check_states does, and return the steps that the spec takes besides: one for each state."""
     begin = time.perf_counter()
-    check = _StateCheck(trace, spec, interface, deadline)
+    check = StateCheck(trace, spec, interface, deadline)
     try:
         if covers:
             check.coverage = StepCoverage(spec)
@@ -97,17 +113,22 @@ def follow_states(
     return check.result, check.taken
 
 
-class _StateCheck:
+class StateCheck:
+    """One check: what was found in `result`, the spec's steps in `taken`, and the state that is none of its, if any."""
+
     def __init__(self, trace: ItfTrace, spec: Spec, interface: Interface, deadline: Deadline) -> None:
+        """Prepare the check of a behaviour, as check_states does it."""
         self.trace, self.spec, self.interface, self.deadline = trace, spec, interface, deadline
         self.names = frozenset(interface.words.strings) | _name_of(interface.words.null)
         self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
         self.place = "states[0]"
         self.stuttering = 0
         self.taken: list[SpecStep] = []
+        self.refused: RefusedState | None = None
         self.coverage: StepCoverage | None = None
 
     def run(self) -> None:
+        """Check the behaviour from its begin to its end, or to where it leaves the spec."""
         self._refuse_names()
         self._refuse_constants()
         state = self._initial()
@@ -140,7 +161,8 @@ class _StateCheck:
                 problem = f"it is {_short(given)}, and {_short(here)} with the cfg"
                 raise TraceError(self.trace.source, self.trace.states[0].line, f"field `states[0].{name}`: {problem}")
 
-    def _values(self, index: int) -> dict[str, Value]:
+    def values(self, index: int) -> dict[str, Value]:
+        """Return the values of the spec's variables in a state of the file; raises TraceError where one is none."""
         given = self.trace.states[index].values
         return {name: self._decoded(index, name, given[name]) for name in self.spec.variables}
 
@@ -157,9 +179,9 @@ class _StateCheck:
     # ---- The behaviour ----
 
     def _initial(self) -> State | None:
-        given = self._values(0)
+        given = self.values(0)
         allowed = (SpecStep(INIT, {}, state) for state in islice(self.spec.initial_states(), MAX_INITIAL_STATES))
-        found = self._found(0, given, allowed, "no initial state is like it")
+        found = self._found(RefusedState(given, 0, None), 0, allowed, "no initial state is like it")
         if found is not None:
             self.taken.append(found)
             for table in (self.spec.invariants, self.spec.initial_properties):
@@ -175,7 +197,7 @@ class _StateCheck:
         properties.begin(state)
         for index in range(1, len(self.trace.states)):
             self.place = f"states[{index}]"
-            found = self._step(state, index, self._values(index), "no step leads to it")
+            found = self._step(RefusedState(self.values(index), index, state), index, "no step leads to it")
             if found is None:
                 return
             self.result.events += 1
@@ -194,60 +216,73 @@ class _StateCheck:
         """Check the step from the last state to the one that the loop goes back to."""
         last, back = len(self.trace.states) - 1, f"states[{self.trace.loop}]"
         self.place = f"the loop, from states[{last}]"
-        found = self._step(state, last, first.as_dict(), f"no step leads from it back to {back}")
+        refused = RefusedState(first.as_dict(), self.trace.loop or 0, state, goes_back=True)
+        found = self._step(refused, last, f"no step leads from it back to {back}")
         if found is not None:
             for name in properties.violated(state, found.state):
                 self._violated(name, last, found.action or _STUTTERS)
 
-    def _step(self, state: State, index: int, given: Mapping[str, Value], problem: str) -> SpecStep | None:
+    def _step(self, refused: RefusedState, index: int, problem: str) -> SpecStep | None:
+        """Return the step to a state; where there is none, None, with a finding at the state of an index."""
+        state, given = refused.before, refused.given
+        assert state is not None
         self._refuse_late(index)
-        if all(_equal(given[name], value) for name, value in state.as_dict().items()):
+        if is_same(given, state):
             self.stuttering += 1
             self.result.observed += len(given)
             return SpecStep("", {}, state)
         claimed = self._claimed(state, index)
-        if claimed is not None and all(_equal(given[name], value) for name, value in claimed.state.as_dict().items()):
+        if claimed is not None and is_same(given, claimed.state):
             self.result.observed += len(given)
             return claimed
         successors = (SpecStep(action, args, after) for action, args, after in self.spec.successors(state))
         try:
-            return self._found(index, given, successors, problem)
+            return self._found(refused, index, successors, problem)
         except TlaError as error:
             if claimed is None:
                 raise
             why = f"the action that the file names leads to another one, and no list has all steps: {error}"
-            return self._found(index, given, [claimed], why)
+            return self._found(refused, index, [claimed], why)
+
+    def claimed_step(self, index: int) -> tuple[str, dict[str, Value]] | None:
+        """Return the action that the file names for a state, with its arguments; None where the spec has no such."""
+        claim = self._at(index).claimed_step
+        known = None if claim is None else self.spec.actions.get(claim[0])
+        if claim is None or known is None or set(known.params) != claim[1].keys():
+            return None
+        try:
+            return claim[0], {name: from_itf(tree, self.names) for name, tree in claim[1].items()}
+        except ValueError:
+            return None
 
     def _claimed(self, state: State, index: int) -> SpecStep | None:
         """Return the state that the file's action leads to; None where it names none that is enabled.
 
         An action alone is never believed: it is the step of the spec to try first.
         """
-        claim = self._at(index).claimed_step
-        known = None if claim is None else self.spec.actions.get(claim[0])
-        if claim is None or known is None or set(known.params) != claim[1].keys():
+        claim = self.claimed_step(index)
+        if claim is None:
             return None
         try:
-            args = {name: from_itf(tree, self.names) for name, tree in claim[1].items()}
-            after = self.spec.step(state, claim[0], args)
-        except (TlaError, ValueError):
+            after = self.spec.step(state, *claim)
+        except TlaError:
             return None
-        return None if after is None else SpecStep(claim[0], args, after)
+        return None if after is None else SpecStep(*claim, after)
 
-    def _found(
-        self, index: int, given: Mapping[str, Value], allowed: Iterable[SpecStep], problem: str
-    ) -> SpecStep | None:
+    def _found(self, refused: RefusedState, index: int, allowed: Iterable[SpecStep], problem: str) -> SpecStep | None:
         """Return the state that is allowed and equal to the given one; None, with a finding, where there is none."""
+        given = refused.given
         nearest: dict[tuple[str, ...], SpecStep] = {}
         for each in allowed:
             self._refuse_late(index)
-            differing = tuple(name for name, value in each.state.as_dict().items() if not _equal(given[name], value))
+            differing = differing_variables(given, each.state)
             if not differing:
                 self.result.observed += len(given)
                 return each
             nearest.setdefault((each.action, *differing), replace(each, differing=differing))
         best = sorted(nearest.values(), key=lambda near: len(near.differing))[:MAX_NEAREST]
         self._refuse_incomparable(index, given, best)
+        self.refused = refused
         details = [f"states[{index}]: {problem}", *self._nearest(given, best)]
         event = Event(seq=index, node="", action=best[0].action if best else "")
         line = self._at(index).line
@@ -287,7 +322,8 @@ class _StateCheck:
         for near in nearest:
             yield "the nearest initial state:" if near.action == INIT else f"after {near.title}:"
             for name in near.differing:
-                yield f"  {name}: the file has {_short(given[name])}, the spec {_short(near.state[name])}"
+                for path, mine, other in different_parts(name, given[name], near.state[name], self.interface.words):
+                    yield f"  {path}: the file has {_short(mine)}, the spec {_short(other)}"
 
     def _place(self, action: str) -> str:
         if action == INIT:
@@ -303,6 +339,26 @@ class _StateCheck:
 
 def _name_of(null: Value | None) -> frozenset[str]:
     return frozenset([null.name]) if isinstance(null, ModelValue) else frozenset()
+
+
+def is_same(given: Mapping[str, Value], state: State) -> bool:
+    """Return whether a state of the spec has the given values."""
+    return not differing_variables(given, state)
+
+
+def differing_variables(given: Mapping[str, Value], state: State) -> tuple[str, ...]:
+    """Return the variables that have another value in a state than the given one."""
+    return tuple(name for name, value in state.as_dict().items() if not _equal(given[name], value))
+
+
+def different_parts(name: str, given: Value, other: Value, words: Words) -> list[tuple[str, Value, Value]]:
+    """Return the parts in which two values of a variable differ, each with its path; all where their forms differ."""
+    try:
+        compared = compare({name: to_tree(given, words)}, Fcn({name: other}), words)
+    except ObservationError:
+        compared = []
+    parts = [(each.path, each.observed, each.expected) for each in compared if not each.equal]
+    return parts if 0 < len(parts) <= MAX_PARTS else [(name, given, other)]
 
 
 def _equal(left: Value, right: Value) -> bool:

@@ -147,8 +147,8 @@ class TraceVerdict(Unwritten):
     @property
     def explicable(self) -> Finding | None:
         """The deviation, where its cause can be looked for: in a step or in values, in an order that is certain."""
-        found = self.deviation
-        return found if found is not None and not found.disputed and found.kind in ("step", "shows", "sent") else None
+        found, kinds = self.deviation, ("step", "shows", "sent", "unexplained", "state")
+        return found if found is not None and not found.disputed and found.kind in kinds else None
 
     @property
     def violations(self) -> dict[str, Finding]:

@@ -29,6 +29,9 @@ from lockstep.tla.values.kinds import Value
 #: How many states are carried at most after a line.
 MAX_STATES = 10_000
 
+#: How many are carried after a line that follows what is wrong.
+MAX_STATES_AFTER = 200
+
 #: Called with the number of the line that is to be explained, how many states explain those before it, and how many
 #: states, with the hidden steps from them taken, were tried.
 OnLine: TypeAlias = Callable[[int, int, int], None]
@@ -127,11 +130,12 @@ def _entropy(values: Iterable[Value]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class BlockedLine:
-    """A line that nothing explains: the thread, the line, and what explains the lines before."""
+    """A line that nothing explains: the thread, the line, what explains the lines before, and which these are."""
 
     thread: int
     line: ThreadLine
     runs: tuple[ExplainingRun, ...]
+    positions: Positions
 
 
 class Conclusion(StrEnum):
@@ -210,6 +214,25 @@ def explain(
     )
 
 
+def longest_explanation(
+    order: Order,
+    steps: StepGuide,
+    positions: Positions,
+    starts: Iterable[State],
+    max_lines: int,
+    deadline: Deadline,
+    first: int | None = None,
+) -> ExplainingRun:
+    """Return a behaviour that explains as many lines after some as can be explained, each in an order that may be.
+
+    Arguments: `positions`, what was read before; `starts`, the states then, at least one; `max_lines`, the number of
+    lines that is enough; `deadline`, which ends the search; `first`, the log of the line that must be explained first,
+    if one must. What fails does not matter.
+    """
+    search = _ExplanationSearch(order, steps, MAX_STATES_AFTER, lambda *_: None, deadline)
+    return search.longest(positions, starts, max_lines, first)
+
+
 #: Runs by the essence of their states: the one that has failed nothing, if there is one, and others that do not fail
 #: more than another.
 _Runs = dict[Hashable, list[ExplainingRun]]
@@ -256,6 +279,22 @@ class _ExplanationSearch:
             self.spread.count({keys.key(state): state for state in states}.values())
         return self._explained(tuple(run for runs in carried.values() for each in runs.values() for run in each), ())
 
+    def longest(
+        self, positions: Positions, starts: Iterable[State], max_lines: int, first: int | None
+    ) -> ExplainingRun:
+        carried: dict[Positions, _Runs] = {positions: {}}
+        for state in starts:
+            self._add(carried[positions], ExplainingRun(state, NONE))
+        for number in range(max_lines):
+            try:
+                after = self._level(number + 1, carried, first if number == 0 else None)
+            except (_SearchTimeOverError, BadInputError):  # a later line is not at fault
+                break
+            if not after:
+                break
+            carried = self._within_budget(after)
+        return next(run for runs in carried.values() for alike in runs.values() for run in alike)
+
     def _explained(self, runs: tuple[ExplainingRun, ...], blocked: tuple[BlockedLine, ...]) -> Explanations:
         return Explanations(runs, blocked, tuple(self.steps.left_out), self.spread, tuple(self.cut.values()))
 
@@ -268,8 +307,10 @@ class _ExplanationSearch:
                     if not run.failed:
                         self.steps.left_out.setdefault(f"{cut[0].unknown_part()} is not known")
 
-    def _level(self, number: int, carried: Mapping[Positions, _Runs]) -> dict[Positions, _Runs]:
-        """Carry on by one line, in every order; raises _SearchTimeOverError."""
+    def _level(
+        self, number: int, carried: Mapping[Positions, _Runs], only: int | None = None
+    ) -> dict[Positions, _Runs]:
+        """Carry on by one line, in every order, or that of one thread `only`; raises _SearchTimeOverError."""
         self.steps.forget()
         self.line, self.states, self.tried = number, sum(map(len, carried.values())), 0
         self.on_line(number, self.states, 0)
@@ -277,7 +318,7 @@ class _ExplanationSearch:
         for positions, runs in carried.items():
             begins = [run for alike in runs.values() for run in alike]
             reached = self.steps.reached(begins)
-            for thread in self.order.next(positions):
+            for thread in self.order.next(positions) if only is None else (only,):
                 for run in self._gone_on(begins, reached, thread, positions):
                     self._add(after.setdefault(self.order.after(positions, thread), {}), run)
         self._refuse_late()
@@ -317,7 +358,8 @@ class _ExplanationSearch:
                 mistakes = list(takewhile(bool, (self.steps.mistake(alike[0].state, line) for alike in runs.values())))
                 if len(mistakes) == len(runs):
                     raise BadInputError(f"{self.order.threads[thread].place(line)}: {mistakes[0]}")
-                yield BlockedLine(thread, line, tuple(run for alike in runs.values() for run in alike))
+                carried_here = tuple(run for alike in runs.values() for run in alike)
+                yield BlockedLine(thread, line, carried_here, positions)
 
     def _within_budget(self, carried: dict[Positions, _Runs]) -> dict[Positions, _Runs]:
         """Give up the runs that are too many, those that have failed most first."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TypeAlias
 
 from lockstep.base.deadline import Deadline
 from lockstep.base.progress import REPORT_INTERVAL
@@ -15,6 +17,9 @@ from lockstep.tla.values.quantifier_bounds import Matching
 
 #: The number of states for which the hidden steps are remembered.
 MAX_REMEMBERED = 20_000
+
+#: Returns the states after other steps of an action from a state, with given arguments.
+OtherSteps: TypeAlias = Callable[[State, str, Mapping[str, Value]], Iterable[State]]
 
 #: Hidden steps, each with its action, the state after it, and the arguments.
 _Listed = list[tuple[str, State, Mapping[str, Value]]]
@@ -34,6 +39,7 @@ class HiddenSteps:
         failing: FailingProperties,
         left_out: dict[str, None],
         deadline: Deadline,
+        others: OtherSteps | None = None,
     ) -> None:
         """Take hidden steps.
 
@@ -41,9 +47,11 @@ class HiddenSteps:
             bounds: the actions that are hidden, and how often each may be taken between two lines.
             max_steps: how many steps are tried at most before one line.
             deadline: after which no more are tried.
+            others: steps that are taken besides those of the spec.
         """
         self._spec, self._bounds, self._max_steps, self._failing = spec, dict(bounds), max_steps, failing
         self._left_out, self._deadline, self._tried = left_out, deadline, 0
+        self._others = others
         self._names = tuple(self._bounds)
         self._moves = {name: Moves(spec, name) for name in self._names}
         self._unseen: dict[tuple[str, Hashable], list[Move]] = {}
@@ -137,7 +145,7 @@ class HiddenSteps:
     def _listed(self, state: State) -> list[list[Move]]:
         """Return the steps of each hidden action."""
         by_name: dict[str, list[Move]] = {name: [] for name in self._names}
-        found = self._all_at_once(state)
+        found = self._all_at_once(state) if self._others is None else None
         keys = {name: DistinctKeys() for name in self._names}
         listed: set[tuple[str, Hashable]] = set()
         for name, after, args in self._one_by_one(state) if found is None else found:
@@ -165,7 +173,8 @@ class HiddenSteps:
             bounds = {param: Matching(param) for param in self._spec.actions[name].params}
             try:
                 for args in self._spec.arguments(state, name, bounds):
-                    for after in self._spec.steps(state, name, args):
+                    others = () if self._others is None else self._others(state, name, args)
+                    for after in chain(self._spec.steps(state, name, args), others):
                         found.append((name, after, args))
             except TlaError as error:
                 self._leave_out(name, error)

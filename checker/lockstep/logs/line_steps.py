@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from lockstep.base.deadline import NEVER, Deadline
 from lockstep.base.errors import BadInputError
@@ -19,7 +20,7 @@ from lockstep.logs.continuations import (
     values_at,
 )
 from lockstep.logs.failing_properties import FailingProperties
-from lockstep.logs.hidden_steps import HiddenSteps
+from lockstep.logs.hidden_steps import HiddenSteps, OtherSteps
 from lockstep.logs.log_lines import Claim, ThreadLine
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import DistinctKeys, State
@@ -43,6 +44,7 @@ class LineSteps:
         hidden: Mapping[str, int],
         max_hidden_steps: int = MAX_HIDDEN_STEPS,
         deadline: Deadline = NEVER,
+        others: OtherSteps | None = None,
     ) -> None:
         """Take steps of a spec.
 
@@ -51,11 +53,13 @@ class LineSteps:
             hidden: the actions that may be taken without a line, and how often between two lines.
             max_hidden_steps: how many hidden steps are tried at most before one line.
             deadline: after which no more hidden steps are tried.
+            others: steps that are taken besides those of the spec.
         """
         self.spec, self.interface, self.hidden = spec, interface, dict(hidden)
         self.left_out: dict[str, None] = {}
         self._failing = FailingProperties(spec)
-        self._hidden = HiddenSteps(spec, hidden, max_hidden_steps, self._failing, self.left_out, deadline)
+        self._others = others
+        self._hidden = HiddenSteps(spec, hidden, max_hidden_steps, self._failing, self.left_out, deadline, others)
         self._shown: dict[tuple[int, Hashable], bool] = {}
         read = interface.read_variables(spec)
         self._read: Callable[[State], tuple[Value, ...]] = values_at(read) if read is not None else lambda state: state
@@ -151,7 +155,7 @@ class LineSteps:
 
     def _again(self, path: Continuation) -> Iterator[Continuation]:
         last = path.steps[-1]
-        for after in self.spec.steps(path.state, last.action, last.args):
+        for after in self._successors(path.state, last.action, last.args):
             yield self._gone_on(path, last.action, last.args, after)
 
     def _gone_on(self, before: Continuation, action: str, args: Mapping[str, Value], after: State) -> Continuation:
@@ -217,10 +221,14 @@ class LineSteps:
             keys = DistinctKeys()
             for args in self._arguments(state, claim):
                 given = self._keys.key(tuple(args.values()))
-                for after in self.spec.steps(state, claim.action, args):
+                for after in self._successors(state, claim.action, args):
                     found.setdefault((given, keys.key(after)), moves.move(args, after))
             known = self._known_moves[key] = list(found.values())
         return ((move[0], moves.after(state, move)) for move in known)
+
+    def _successors(self, state: State, action: str, args: Mapping[str, Value]) -> Iterable[State]:
+        usual = self.spec.steps(state, action, args)
+        return usual if self._others is None else chain(usual, self._others(state, action, args))
 
     def _arguments(self, state: State, claim: Claim) -> Iterable[Mapping[str, Value]]:
         params = self.spec.actions[claim.action].params

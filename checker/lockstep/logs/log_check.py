@@ -29,6 +29,7 @@ from lockstep.logs.continuations import Continuation as Way
 from lockstep.logs.explanation_search import BlockedLine, Conclusion, ExplainingRun, Explanations, explain, smallest
 from lockstep.logs.line_order import Order
 from lockstep.logs.line_steps import LineSteps
+from lockstep.logs.log_deviation import OnUnexplained, UnexplainedLine, ignore_line
 from lockstep.logs.log_lines import ThreadLine
 from lockstep.logs.mapped_logs import MappedLogs, read_logs
 from lockstep.logs.mapping import Mapping
@@ -75,16 +76,25 @@ def check_logs(
     strict: bool = False,
     say: Say = silent,
     covers: bool = False,
+    on_refuted: OnUnexplained = ignore_line,
 ) -> TraceVerdict:
     """Check the logs of one system.
 
     Arguments: `paths`, their files; `timeout_seconds`, how long they may take, after which the verdict is left open;
     `strict`, whether it is no pass if some explanation fails a property; `say`, which reports progress; `covers`,
-    whether the verdict is to have what the explanation reaches that fails least.
+    whether the verdict is to have what the explanation reaches that fails least; `on_refuted`, called with the line
+    that no behaviour explains, if there is one.
     Raises BadInputError where a line is malformed, or the lines have no order.
     """
-    verdict, _ = explain_logs(paths, subject, timeout_seconds=timeout_seconds, strict=strict, say=say, covers=covers)
-    return verdict
+    return explain_logs(
+        paths,
+        subject,
+        timeout_seconds=timeout_seconds,
+        strict=strict,
+        say=say,
+        covers=covers,
+        on_refuted=on_refuted,
+    )[0]
 
 
 def explain_logs(
@@ -95,6 +105,7 @@ def explain_logs(
     strict: bool = False,
     say: Say = silent,
     covers: bool = False,
+    on_refuted: OnUnexplained = ignore_line,
 ) -> tuple[TraceVerdict, Explanations | None]:
     """Check the logs of one system as check_logs does, and return the result of the search too, if there was one."""
     begin, deadline = time.perf_counter(), Deadline(timeout_seconds)
@@ -117,7 +128,7 @@ def explain_logs(
         say(f"{source}: line {line:,} of {logs.lines:,}: {states:,} states explain those before it, {tried:,} tried")
 
     found = explain(order, steps, start_states(subject, steps), on_line=report, deadline=deadline)
-    _conclude(verdict, found, subject, steps, strict)
+    refuted = _conclude(verdict, found, subject, steps, order, strict)
     if verdict.verdict is Verdict.VIOLATED and logs.tied is not None:
         verdict.verdict, verdict.findings = Verdict.INCONCLUSIVE, []
         verdict.reason = f"{verdict.reason}, in one order of several: {logs.tied}"
@@ -130,6 +141,8 @@ def explain_logs(
         verdict.notes += _hint_on_unnamed_actions(subject)
         verdict.notes += hints_on_ends(found, order, subject.mapping)
         _blame_clocks(verdict, logs, steps, subject, deadline, say)
+    if refuted is not None and verdict.deviation is not None:
+        on_refuted(refuted)
     verdict.seconds = time.perf_counter() - begin
     return verdict, found
 
@@ -153,7 +166,10 @@ def start_states(subject: LogSpec, steps: LineSteps) -> Iterable[Way] | None:
 # ---- The verdict ----
 
 
-def _conclude(verdict: TraceVerdict, found: Explanations, subject: LogSpec, steps: LineSteps, strict: bool) -> None:
+def _conclude(
+    verdict: TraceVerdict, found: Explanations, subject: LogSpec, steps: LineSteps, order: Order, strict: bool
+) -> UnexplainedLine | None:
+    """Give the verdict, and return the line that nothing explains, if there is one."""
     match found.conclusion:
         case Conclusion.EXPLAINED:
             holds = properties_hold(has_unchecked=subject.interface.has_unchecked)
@@ -174,7 +190,8 @@ def _conclude(verdict: TraceVerdict, found: Explanations, subject: LogSpec, step
             verdict.verdict = Verdict.INCONCLUSIVE
             verdict.reason = f"not every explanation{which} was tried: {found.left_out[0]}"
         case Conclusion.REFUTED:
-            _refute(verdict, found, steps)
+            return _refute(verdict, found, steps, order)
+    return None
 
 
 def _joined(names: Iterable[str]) -> str:
@@ -197,7 +214,7 @@ def _violation(subject: LogSpec, name: str, action: str, line: ThreadLine | None
     return Finding("property", code, name, number, 0, "", action, text, place, source=source)
 
 
-def _refute(verdict: TraceVerdict, found: Explanations, steps: LineSteps) -> None:
+def _refute(verdict: TraceVerdict, found: Explanations, steps: LineSteps, order: Order) -> UnexplainedLine:
     """Give the verdict on logs that nothing explains: the first of the lines that could have come next is at fault."""
     blocked = {(each.thread, each.line): each for each in reversed(found.blocked)}
     first, *others = sorted(blocked.values(), key=lambda each: (each.line.time or 0, each.thread, each.line.number))
@@ -206,7 +223,7 @@ def _refute(verdict: TraceVerdict, found: Explanations, steps: LineSteps) -> Non
     if states > 1:
         details.append(f"{states:,} states explain the lines before it; of those, the nearest:")
     reasons = nearest_reasons(line, first.runs, steps)
-    for index, reason in enumerate(reasons):
+    for index, (reason, *_) in enumerate(reasons):
         details += reason.text(with_state=index == 0)
     if others:
         places = " or ".join(f"{each.line.source}:{each.line.number}" for each in others)
@@ -223,10 +240,11 @@ def _refute(verdict: TraceVerdict, found: Explanations, steps: LineSteps) -> Non
             node="",
             action=action,
             details=tuple(details),
-            spec_line=next((reason.place for reason in reasons if reason.place), ""),
+            spec_line=next((reason.place for reason, *_ in reasons if reason.place), ""),
             source=line.source,
         )
     )
+    return UnexplainedLine(first, order, tuple(reasons))
 
 
 def best_explanation(found: Explanations) -> list[ExplainingRun]:

@@ -16,7 +16,7 @@ class Claim:
 
     `action` names the step's action; "" for an observation alone. `args` are its parameters as far as the line has
     them: a value, or a part of one. `shows` is observed afterwards, of `node` if the spec's observation takes one. The
-    step is taken once to `repeat` times, with the same arguments.
+    step is taken once to `repeat` times, with the same arguments; where it `may_be_over`, never, too.
     """
 
     action: str
@@ -24,6 +24,7 @@ class Claim:
     shows: Mapping[str, Any] = field(default_factory=dict)
     node: Value | None = None
     repeat: int = 1
+    may_be_over: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

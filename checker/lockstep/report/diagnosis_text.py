@@ -8,6 +8,9 @@ from lockstep.conformance.diagnosis import DeviationCause, Diagnosis
 #: One that other steps speak against may have been found, or the time was over.
 _NOTHING = "no likely single change lets the trace go on"
 
+#: Where what is counted is from.
+_FILES = {"event": "trace", "line": "logs", "state": "file"}
+
 #: What a rule of the spec says, where no change was found, by what it came to.
 _RULES = {
     "FALSE": "what is false first is",
@@ -16,17 +19,21 @@ _RULES = {
 }
 
 
-def diagnosis_lines(diagnosis: Diagnosis, line: int) -> list[str]:
-    """Return the lines of a diagnosis; `line` is that of the event at which the trace leaves the spec."""
-    return [f"{head:<10} {text}" for head, text in diagnosis_rows(diagnosis, line)]
+def diagnosis_lines(diagnosis: Diagnosis, line: int, source: str = "") -> list[str]:
+    """Return the lines of a diagnosis; `line` is that of the event at which the trace leaves the spec.
+
+    Arguments: `source`, the file of that line, where a cause may be in another one.
+    """
+    return [f"{head:<10} {text}" for head, text in diagnosis_rows(diagnosis, line, source)]
 
 
-def diagnosis_rows(diagnosis: Diagnosis, line: int) -> list[tuple[str, str]]:
+def diagnosis_rows(diagnosis: Diagnosis, line: int, source: str = "") -> list[tuple[str, str]]:
     """Return the sentences of a diagnosis, those of its causes first and in their order, each after its heading.
 
-    Arguments: `line`, that of the event at which the trace leaves the spec.
+    Arguments: as of diagnosis_lines.
     """
-    found = [("or" if number else "cause", cause_text(each, line)) for number, each in enumerate(diagnosis.causes)]
+    causes = enumerate(diagnosis.causes)
+    found = [("or" if number else "cause", cause_text(each, line, source)) for number, each in causes]
     if not found and diagnosis.events:
         found = [("cause", "none found among the flaws, and the conditions, numbers and updates of the spec")]
     earlier, before = len(diagnosis.past) - 1, diagnosis.events - 1
@@ -35,37 +42,42 @@ def diagnosis_rows(diagnosis: Diagnosis, line: int) -> list[tuple[str, str]]:
     return found + [("note", note) for note in diagnosis.notes]
 
 
-def cause_text(cause: DeviationCause, line: int) -> str:
-    """Return a cause as a sentence; `line` is that of the event at which the trace leaves the spec."""
+def cause_text(cause: DeviationCause, line: int, source: str = "") -> str:
+    """Return a cause as a sentence; arguments as of diagnosis_lines."""
     reach, what = _reach(cause), visible_line(cause.what)
     match cause.kind:
         case "flaws":
             return f"{what}: the spec with {'it' if ',' not in what else 'both'} allows {reach}"
         case "formula" | "number" | "update" | "updates" | "use":
             too = f", and in {counted(cause.again, 'later step')} too," if cause.again else ","
-            changed = _changed(cause, what, _at(cause, line))
+            changed = _changed(cause, what, _at(cause, line, source))
             if cause.differ is not None:
                 left, count = cause.differ
                 would = f"{counted(left, 'value')} would differ, not {count}"
                 return f"{_NOTHING}; nearest comes {cause.place}: {changed}{too} {would}"
             return f"{cause.place}: {changed}{too} the spec would allow {reach}{_against(cause)}"
+        case "value" if cause.unit == "state":
+            return f"the state alone: the spec allows {_after(cause)}, were this one what the spec says"
         case "value":
             return f"the line alone: the spec allows {_after(cause)}, had this one shown and sent what the spec says"
         case "repeated":
             return f"the step of {what} once more: without it the spec allows {_after(cause)}"
         case "event":
-            return f"the line alone: without it the spec allows {_after(cause)}"
+            return f"the {_line(cause)} alone: without it the spec allows {_after(cause)}"
         case "rule":
             says = _RULES[cause.came_to]
             return f"{_NOTHING}; {says} {cause.place}: {what}"
         case _:
-            return f"a step before the line is missing: after {what} the spec allows {reach}"
+            return f"a step before the {_line(cause)} is missing: after {what} the spec allows {reach}"
 
 
-def _at(cause: DeviationCause, line: int) -> str:
+def _at(cause: DeviationCause, line: int, source: str) -> str:
     """Return the earlier step in which an expression was evaluated, and which of its evaluations it was."""
     of = f" of {visible_line(cause.node)}" if cause.node else ""
-    at = "" if cause.line == line else f" at line {cause.line} ({cause.action}{of})"
+    is_elsewhere = bool(cause.source) and cause.source != source
+    where = f"{visible_line(cause.source)}:{cause.line}" if is_elsewhere else f"line {cause.line}"
+    at = "" if cause.line == line and not is_elsewhere else f" at {where} ({cause.action}{of})"
+    at = f" in a step without a line, {cause.action}, before {where}" if cause.is_hidden else at
     at = " in the initial state" if cause.is_initial else at
     return at if not cause.evaluation or _all(cause) else f" in its evaluation {cause.evaluation}{at}"
 
@@ -100,11 +112,17 @@ def _against(cause: DeviationCause) -> str:
 
 def _reach(cause: DeviationCause) -> str:
     if cause.whole:
-        return "the rest of the trace" if cause.accepts > 1 else "this event, the last"
+        return f"the rest of the {_FILES[cause.unit]}" if cause.accepts > 1 else f"this {cause.unit}, the last"
     least = "at least " if cause.at_least else ""
-    return f"this event and {least}the {cause.accepts - 1} after it" if cause.accepts > 1 else "this event alone"
+    more = f" and {least}the {cause.accepts - 1} after it" if cause.accepts > 1 else " alone"
+    return f"this {cause.unit}{more}"
 
 
 def _after(cause: DeviationCause) -> str:
     least = "at least " if cause.at_least else ""
-    return "all events after it" if cause.whole else f"{least}the next {counted(cause.accepts - 1, 'event')}"
+    return f"all {cause.unit}s after it" if cause.whole else f"{least}the next {counted(cause.accepts - 1, cause.unit)}"
+
+
+def _line(cause: DeviationCause) -> str:
+    """Return the word for where a deviation is."""
+    return "state" if cause.unit == "state" else "line"

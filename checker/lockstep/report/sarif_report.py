@@ -118,7 +118,7 @@ class _Results:
         text = finding_text(source, finding).removeprefix(f"{visible_line(source)}:{finding.line}: {finding.code} ")
         diagnosis = verdict.diagnosis if finding is verdict.deviation else None
         if diagnosis is not None:
-            text = "\n    ".join([text, *map(visible_line, diagnosis_lines(diagnosis, finding.line))])
+            text = "\n    ".join([text, *map(visible_line, diagnosis_lines(diagnosis, finding.line, finding.source))])
         spec, steps = _events_before(source, finding)
         what = (finding.code, finding.name, finding.action, finding.node)
         return {

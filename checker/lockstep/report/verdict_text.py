@@ -46,7 +46,7 @@ def explained_text(verdict: TraceVerdict, finding: Finding) -> str:
     text = finding_text(finding.source or verdict.source, finding)
     if verdict.diagnosis is None or finding is not verdict.deviation:
         return text
-    return visible("\n    ".join([text, *diagnosis_lines(verdict.diagnosis, finding.line)]))
+    return visible("\n    ".join([text, *diagnosis_lines(verdict.diagnosis, finding.line, finding.source)]))
 
 
 def _is_only_a_line(finding: Finding) -> bool:

@@ -19,22 +19,25 @@ from lockstep.conformance.state_check import check_states
 from lockstep.conformance.trace_check import EventListener, Events, check_trace, ignore_event
 from lockstep.conformance.trace_verdict import Fault, TraceVerdict, failure, malformed
 from lockstep.logs.log_check import InterruptedAfterVerdict, check_logs
+from lockstep.logs.log_deviation import OnUnexplained, UnexplainedLine, ignore_line
 from lockstep.logs.log_rotation import logs_of
 from lockstep.logs.mapped_logs import MappedTrace
 from lockstep.models.search_result import SpecFiles
+from lockstep.systems.log_diagnosis import log_diagnosis
 from lockstep.systems.logged_group import check_own_logs
 from lockstep.systems.logging_system import logging_system
 from lockstep.systems.mapped_spec import MappedSpec, load_mapped_spec
 from lockstep.systems.own_traces import as_own_mistake, opened, with_notes
+from lockstep.systems.state_diagnosis import known_state_diagnosis, own_state_diagnosis
 from lockstep.systems.system import System
 from lockstep.systems.trace_diagnosis import diagnosis_or_note, known_diagnosis, own_diagnosis
 from lockstep.systems.trace_files import import_in_memory, open_or_import, watched
-from lockstep.systems.trace_specs import Switches, compiled, spec_hash, system_of, tlc_spec
+from lockstep.systems.trace_specs import Switches, compiled, header_of_states, spec_hash, system_of, tlc_spec
 from lockstep.systems.wire_files import is_wire
 from lockstep.tla.loading.spec_project import Parsed, parse_spec
 from lockstep.tla.values.kinds import TlaError
-from lockstep.trace.itf_reader import HEADER, ItfTrace, is_itf, read_itf
-from lockstep.trace.json_lines import STDIN, TraceError, convert_line, source_name
+from lockstep.trace.itf_reader import is_itf, read_itf
+from lockstep.trace.json_lines import STDIN, TraceError, source_name
 from lockstep.trace.trace_format import Header
 from lockstep.trace.trace_reader import Trace
 
@@ -123,8 +126,10 @@ class KnownTraceCheck:
 
     def diagnosis(self, path: Path) -> Diagnosis | None:
         """Return why a trace leaves the spec; None where that is not known of such a file."""
-        if path == STDIN or is_wire(path) or is_itf(path) or logging_system(path) is not None:
+        if path == STDIN or is_wire(path) or logging_system(path) is not None:
             return None
+        if is_itf(path):
+            return diagnosis_or_note(lambda: known_state_diagnosis(path, self.switches, self.jar))
         return diagnosis_or_note(lambda: known_diagnosis(path, self.switches, self.jar))
 
     # ---- The logs of nodes ----
@@ -215,15 +220,6 @@ def _without_explanation(facts: TraceVerdict, error: GaveUpError) -> TraceVerdic
     return facts
 
 
-def header_of_states(behaviour: ItfTrace, source: str) -> Header:
-    """Return the header of the trace that a file of ITF was made of; raises TraceError where it has none."""
-    tree = behaviour.meta.get(HEADER)
-    if tree is None:
-        raise TraceError(source, 1, "an ITF file does not say which spec it is of: name that with --spec")
-    header: Header = convert_line(tree, Header, source, 1)
-    return header
-
-
 def notes_on(
     header: Header, system: System, source: str, hash_of: Callable[[System], str] = spec_hash
 ) -> Iterator[str]:
@@ -273,19 +269,21 @@ class OwnTraceCheck:
             return [[path] for path in paths]
         return [paths] if self.is_together else [log.paths for log in logs_of(paths)]
 
-    def __call__(self, given: Path | Trace) -> TraceVerdict:
-        """Return the verdict on one trace or log, whatever goes wrong with it."""
+    def __call__(self, given: Path | Trace, on_refuted: OnUnexplained = ignore_line) -> TraceVerdict:
+        """Return the verdict on one trace or log, whatever goes wrong with it; `on_refuted` as of check_logs."""
         if self.loaded.needs_search and isinstance(given, Path) and not is_itf(given):
-            return self.check_logs([given])
+            return self.check_logs([given], on_refuted)
         found = self.check_steps(given)
         is_open = self.loaded.logs is not None and found.fault is Fault.TWO_SUCCESSORS
         if is_open and isinstance(given, Path) and given != STDIN:
-            return self.check_logs([given])
+            return self.check_logs([given], on_refuted)
         return _hinting(with_notes(found, self.loaded.unchecked))
 
     def diagnosis(self, path: Path) -> Diagnosis | None:
         """Return why a trace leaves the spec; None where that is not known of such a file."""
-        if path == STDIN or is_itf(path) or self.loaded.needs_search:
+        if is_itf(path):
+            return diagnosis_or_note(lambda: own_state_diagnosis(path, self.loaded))
+        if path == STDIN or self.loaded.needs_search:
             return None
         return diagnosis_or_note(lambda: own_diagnosis(path, self.loaded))
 
@@ -339,10 +337,13 @@ class OwnTraceCheck:
 
     # ---- Logs that are searched for what explains them ----
 
-    def check_logs(self, paths: Sequence[Path]) -> TraceVerdict:
-        """Return the verdict on the logs of one system, whatever goes wrong with them."""
+    def check_logs(self, paths: Sequence[Path], on_refuted: OnUnexplained = ignore_line) -> TraceVerdict:
+        """Return the verdict on the logs of one system, whatever goes wrong with them.
+
+        Arguments: `on_refuted`, called with the line that no behaviour explains, if there is one.
+        """
         try:
-            found = with_notes(as_own_mistake(self._search(paths)), self.loaded.unchecked)
+            found = with_notes(as_own_mistake(self._search(paths, on_refuted)), self.loaded.unchecked)
         except InterruptedAfterVerdict as cut:
             cut.verdict.sources = list(map(source_name, paths))
             raise
@@ -358,14 +359,23 @@ class OwnTraceCheck:
             found.notes.append("note: these files are taken for one log that was rotated; give others one by one")
         return found
 
-    def _search(self, paths: Sequence[Path]) -> TraceVerdict:
+    def diagnosis_of(self, refuted: UnexplainedLine) -> Diagnosis | None:
+        """Return why no behaviour explains a line."""
+        return diagnosis_or_note(lambda: log_diagnosis(refuted, self.loaded))
+
+    def _search(self, paths: Sequence[Path], on_refuted: OnUnexplained) -> TraceVerdict:
         assert self.loaded.logs is not None
         if self.parsed is not None:
             problem = "the lines leave steps open, and TLC alone searches for none; leave --engine out"
             raise TraceError(source_name(paths[0]), 1, problem)
-        timeout = self.timeout_seconds
         return check_logs(
-            paths, self.loaded.logs, timeout_seconds=timeout, strict=self.strict, say=self.say, covers=self.covers
+            paths,
+            self.loaded.logs,
+            timeout_seconds=self.timeout_seconds,
+            strict=self.strict,
+            say=self.say,
+            covers=self.covers,
+            on_refuted=on_refuted,
         )
 
 

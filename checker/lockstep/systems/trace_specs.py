@@ -18,7 +18,8 @@ from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.spec_project import module_texts, parse_spec
 from lockstep.tla.spec import FalseAssumptionError, Spec
 from lockstep.tla.values.kinds import Value
-from lockstep.trace.json_lines import TraceError
+from lockstep.trace.itf_reader import HEADER, ItfTrace
+from lockstep.trace.json_lines import TraceError, convert_line
 from lockstep.trace.trace_format import FORMAT, REFERENCE, Header
 
 if TYPE_CHECKING:
@@ -89,6 +90,15 @@ def system_of(header: Header, source: str) -> System:
         problem = f"field `spec`: there is no spec {header.spec!r}; there is {', '.join(SYSTEMS)}"
         raise TraceError(source, 1, problem)
     return found
+
+
+def header_of_states(behaviour: ItfTrace, source: str) -> Header:
+    """Return the header of the trace that a file of ITF was made of; raises TraceError where it has none."""
+    tree = behaviour.meta.get(HEADER)
+    if tree is None:
+        raise TraceError(source, 1, "an ITF file does not say which spec it is of: name that with --spec")
+    header: Header = convert_line(tree, Header, source, 1)
+    return header
 
 
 def spec_hash(system: System) -> str:

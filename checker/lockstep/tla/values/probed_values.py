@@ -12,13 +12,17 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+from lockstep.base.deadline import NEVER
 from lockstep.tla.syntax.tree import Location
-from lockstep.tla.values.kinds import Fcn, Value
+from lockstep.tla.values.kinds import Fcn, TlaError, Value
 
 __all__ = ["LikeEvaluation", "OtherOutcome", "ProbedExpression", "Probes", "order_of"]
 
 #: The evaluations of one expression in one step whose values are kept; later ones are counted.
 MAX_EVALUATIONS = 64
+
+#: The number of evaluations of one expression in one step after which the clock is read.
+DEADLINE_EVERY = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +77,13 @@ class OtherOutcome:
 
 
 class Probes:
-    """The probes of one spec: `seen` has what each came to in the last step, in the order of first evaluation."""
+    """The probes of one spec: `seen` has what each came to in the last step, in the order of first evaluation.
+
+    A step in which one expression is evaluated very often raises TlaError where the `deadline` is over.
+    """
 
     def __init__(self) -> None:
+        self.deadline = NEVER
         self.seen: dict[int, list[Value]] = {}
         self._counts: dict[int, int] = {}
         self._others: dict[int, OtherOutcome] = {}
@@ -139,6 +147,8 @@ class Probes:
     def _evaluated(self, number: int, value: Value) -> OtherOutcome | None:
         """Note an evaluation; return the other outcome that this one has, if any."""
         nth = self._counts[number] = self._counts.get(number, 0) + 1
+        if nth % DEADLINE_EVERY == 0 and self.deadline.is_over():
+            raise TlaError("the time is over")
         noted = self.seen.setdefault(number, [])
         if nth <= MAX_EVALUATIONS:
             noted.append(value)
