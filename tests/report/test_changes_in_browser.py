@@ -18,6 +18,7 @@ from lockstep.report.page.page_content import page_content
 from lockstep.systems.trace_files import write_cluster
 from lockstep.tla.values.kinds import format_value
 from tests.scripts.counterexamples.tool import counterexamples
+from tests.support.logs.backup_service import EXAMPLE, service
 from tests.support.places import ROOT
 from tests.support.programs.browsers import CHROMIUM, NO_CHROMIUM
 from tests.support.programs.pages import HOSTILE, hostile_trace, tree_of
@@ -122,6 +123,24 @@ def test_a_spec_of_one_s_own_has_such_lines_too(browser: Browser, tmp_path: Path
     assert lines_of(tab) == {"queue": ["+[1] = b"], "token": ["0 -> 1"]}
     tab.keyboard.press("ArrowRight")
     assert lines_of(tab) == {"queue": ["+[2] = a"]}
+    tab.close()
+
+
+@needs_browser
+def test_the_page_of_logs_goes_by_their_lines(browser: Browser, tmp_path: Path) -> None:
+    """A step that no line records goes by the line that it comes before."""
+    files = SpecFiles(EXAMPLE / "PrimaryBackup.tla", mapping=EXAMPLE / "mapping.toml")
+    logs = service(tmp_path / "logs", 0, "--hasty")
+    tree = page_content(*view_own_logs(logs, files, diagnoses=True))
+    tab = page_at(browser, tmp_path, tree, tree["count"])
+    assert tab.inner_text("#action").startswith("p.log:4 Commit(n = 2)")
+    assert tab.inner_text("#position").startswith(f"p.log:4, {tree['count']} of {tree['count']}")
+    assert "n <= acked[b] is FALSE" in tab.inner_text("#answer")
+    hidden = next(place for place, name in enumerate(tree["names"]) if name.startswith("before "))
+    while tab.inner_text("#position") != f"{tree['names'][hidden]}, {hidden} of {tree['count']}":
+        tab.keyboard.press("ArrowLeft")
+    assert tab.inner_text("#action") == f"{tree['names'][hidden]} Acknowledge(b = b2, n = 1), in no line"
+    assert Axe().run(tab).violations_count == 0
     tab.close()
 
 

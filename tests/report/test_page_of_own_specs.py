@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -124,11 +125,35 @@ def test_logs_that_nothing_explains_are_shown_up_to_there_with_the_false_formula
     primary_backup: SpecFiles, tmp_path: Path
 ) -> None:
     shown, context = view_own_logs(service(tmp_path, 0, "--hasty"), primary_backup)
-    each_is_a_step_of_the_spec(shown, context)
-    (remark,) = shown.remarks
-    assert shown.verdict == "violated"
-    assert remark.number == shown.count > 5
+    each_is_a_step_of_the_spec(replace(shown, steps=shown.steps[:-1]), context)
+    (remark,), refused = shown.remarks, shown.steps[-1]
+    assert (shown.verdict, refused.is_refused, refused.action, refused.args) == ("violated", True, "Commit", {"n": 2})
+    assert remark.number == refused.number == shown.count > 5
     assert any("n <= acked[b]" in line for line in remark.lines)
+    assert shown.diagnosis is None
+
+
+def test_the_steps_of_logs_go_by_their_lines_and_those_in_no_line_by_the_next_one(
+    primary_backup: SpecFiles, tmp_path: Path
+) -> None:
+    shown, context = view_own_logs(service(tmp_path, 0, "--hasty"), primary_backup)
+    names = page_content(shown, context)["names"]
+    assert (names[0], names[1], names[-1]) == ("initial state", "p.log:1", "p.log:4")
+    assert [shown.name_of(step) for step in shown.steps] == names
+    for step, name, following in zip(shown.steps, names, names[1:], strict=False):
+        if step.is_hidden:
+            assert name == f"before {following.removeprefix('before ')}"
+    only, context = view_own_logs([tmp_path / "p.log"], primary_backup)
+    assert "line 1" in page_content(only, context)["names"]
+
+
+def test_the_page_of_logs_opens_at_the_step_that_decides_and_says_why(
+    primary_backup: SpecFiles, tmp_path: Path
+) -> None:
+    shown, _ = view_own_logs(service(tmp_path, 0, "--hasty"), primary_backup, diagnoses=True)
+    assert shown.diagnosis is not None
+    assert shown.diagnosis.seen == shown.count
+    assert r"\A b \in Backup : n <= acked[b] is FALSE" in shown.diagnosis.rows[0].text
 
 
 def test_a_log_of_all_steps_is_shown_up_to_the_line_that_the_spec_does_not_allow(

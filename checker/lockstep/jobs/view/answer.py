@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from lockstep.base.progress import Say
 from lockstep.conformance.deviation import MAX_EVENTS
 from lockstep.conformance.diagnosis import DeviationCause, Diagnosis
-from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.report.diagnosis_text import diagnosis_rows
 from lockstep.report.page.flaw_stories import flaw_stories
 from lockstep.report.page.page_content import PageContext
@@ -37,20 +38,40 @@ def shown_diagnosis(verdict: TraceVerdict, steps: Sequence[ShownStep], context: 
     diagnosis, deviation = verdict.diagnosis, verdict.deviation
     if diagnosis is None or deviation is None:
         return None
-    line, numbers = deviation.line, {step.line: step.number for step in steps if step.line is not None}
-    causes = diagnosis.causes
+    line, source, causes = deviation.line, deviation.source, diagnosis.causes
     rows = tuple(
         DiagnosisRow(head, text, _stories(causes[place], context.system) if place < len(causes) else {})
-        for place, (head, text) in enumerate(diagnosis_rows(diagnosis, line))
+        for place, (head, text) in enumerate(diagnosis_rows(diagnosis, line, source))
     )
-    earlier = next((place for place, cause in enumerate(causes) if cause.line < line), None)
+    seen = [step.number for step in steps if (step.line, step.source) == (line, source if step.source else "")]
+    earlier = next((place for place, cause in enumerate(causes) if _is_earlier(cause, deviation)), None)
     return ShownDiagnosis(
         rows=rows,
-        seen=numbers.get(line, steps[-1].number),
-        decided=None if earlier is None else numbers.get(causes[earlier].line),
+        seen=seen[-1] if seen else steps[-1].number,
+        decided=None if earlier is None else _number_of(causes[earlier], steps),
         deciding=earlier or 0,
         outside=frozenset(_outside(diagnosis, line, steps)),
     )
+
+
+def _is_earlier(cause: DeviationCause, deviation: Finding) -> bool:
+    """Return whether a cause is in a step before that at which a trace, or a log among several, leaves the spec."""
+    is_there = (cause.source, cause.line) == (deviation.source, deviation.line)
+    return cause.is_hidden or (not is_there if cause.source else cause.line < deviation.line)
+
+
+def _number_of(cause: DeviationCause, steps: Sequence[ShownStep]) -> int | None:
+    """Return the number of the step that a cause is in; None where it is not shown."""
+    if cause.is_hidden:
+        place = next((at for at, step in enumerate(steps) if _is_at(step, cause)), 0)
+        hidden = takewhile(lambda step: step.is_hidden, reversed(steps[:place]))
+        return next((step.number for step in hidden if step.action == cause.action), None)
+    return next((step.number for step in steps if _is_at(step, cause)), None)
+
+
+def _is_at(step: ShownStep, cause: DeviationCause) -> bool:
+    """Return whether a step is of the line at which a cause is."""
+    return step.line == cause.line and cause.source in ("", step.source)
 
 
 def _stories(cause: DeviationCause, system: System) -> dict[str, FlawStory]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -19,19 +20,24 @@ from lockstep.jobs.view.remarks import failed_properties, remarks_on
 from lockstep.jobs.view.trace_window import AFTER, BEFORE, TraceWindow
 from lockstep.logs.explanation_search import ExplainingRun
 from lockstep.logs.log_check import best_explanation, explain_logs
+from lockstep.logs.log_deviation import UnexplainedLine
+from lockstep.logs.log_lines import ThreadLine
+from lockstep.logs.refutation import Reason
 from lockstep.models.search_result import SpecFiles
 from lockstep.report.page.page_content import PageContext
 from lockstep.report.page.shown_behaviour import NothingToShowError, NoVerdictError, ShownBehaviour, ShownStep
 from lockstep.report.verdict_text import verdict_text
-from lockstep.systems.file_check import KnownTraceCheck, OwnTraceCheck, header_of_states
-from lockstep.systems.mapped_spec import load_mapped_spec
+from lockstep.systems.file_check import KnownTraceCheck, OwnTraceCheck
+from lockstep.systems.log_diagnosis import log_diagnosis
+from lockstep.systems.mapped_spec import MappedSpec, load_mapped_spec
 from lockstep.systems.own_traces import as_own_mistake
+from lockstep.systems.trace_diagnosis import diagnosis_or_note
 from lockstep.systems.trace_files import open_trace
-from lockstep.systems.trace_specs import Switches, compiled, expanded, system_of
+from lockstep.systems.trace_specs import Switches, compiled, expanded, header_of_states, system_of
 from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.spec import Spec
 from lockstep.trace.itf_reader import ItfTrace, is_itf, read_itf
-from lockstep.trace.trace_format import Header
+from lockstep.trace.trace_format import OBSERVE, Header
 from lockstep.trace.trace_reader import read_trace
 
 
@@ -49,7 +55,8 @@ def view_trace(
     if is_itf(path):
         behaviour = read_itf(path)
         context = _known_context(header_of_states(behaviour, str(path)), path, switches)
-        return _states(f"{path.name}, {context.system.title}", behaviour, context, whole=whole), context
+        why = partial(KnownTraceCheck(switches).diagnosis, path) if diagnoses else None
+        return _states(f"{path.name}, {context.system.title}", behaviour, context, why, whole=whole), context
     window = TraceWindow(whole=whole)
     check = KnownTraceCheck(switches, say=say, listener=window)
     verdict = check(path)
@@ -94,7 +101,8 @@ def view_own_logs(
     if len(paths) == 1 and not own.needs_search:
         (path,) = paths
         if is_itf(path):
-            return _states(title, read_itf(path), context, whole=whole), context
+            why = partial(OwnTraceCheck(own, say=say).diagnosis, path) if diagnoses else None
+            return _states(title, read_itf(path), context, why, whole=whole), context
         window = TraceWindow(whole=whole)
         check = OwnTraceCheck(own, listener=window, say=say)
         verdict = check.check_steps(path)
@@ -109,11 +117,35 @@ def view_own_logs(
             return replace(shown, origins=origins, by_line=True), context
     if own.logs is None or (len(paths) > 1 and own.logs.mapping.files != "together"):
         raise NothingToShowError(f'{paths[1]}: a page shows one trace, or logs that a mapping takes "together"')
-    verdict, found = explain_logs(paths, own.logs, say=say)
+    refuted: list[UnexplainedLine] = []
+    verdict, found = explain_logs(paths, own.logs, say=say, on_refuted=refuted.append)
     refuse_no_verdict(verdict)
     assert found is not None, "logs without a verdict were refused"
-    steps = list(_explaining_steps(best_explanation(found), own.spec))
-    return _behaviour(title, verdict, _end(steps, whole), steps[-1].number, context), context
+    way, runs = None, best_explanation(found)
+    if refuted and refuted[0].reasons:
+        way = _diagnosed_way(verdict, refuted[0], own, say if diagnoses else None, diagnosed)
+        runs = way.at.run.whole()
+    steps = list(_explaining_steps(runs, own.spec, way, None if way is None else refuted[0].blocked.line))
+    if way is not None:
+        steps.append(_refused_step(steps[-1], way, refuted[0].blocked.line))
+    shown = _behaviour(title, verdict, _end(steps, whole), steps[-1].number, context)
+    return replace(shown, by_log=True), context
+
+
+def _diagnosed_way(
+    verdict: TraceVerdict, refuted: UnexplainedLine, own: MappedSpec, say: Say | None, diagnosed: Diagnosis | None
+) -> Reason:
+    """Add to a verdict why nothing explains a line, with `say` if that is to be looked for; return the nearest reason.
+
+    With a cause that was looked for here, it is the reason that the cause does away with.
+    """
+    ways = [refuted.reasons[0][0]]
+    if diagnosed is not None:
+        verdict.explain(diagnosed)
+    elif say is not None:
+        say(f"{verdict.source}: looking for the cause of line {refuted.blocked.line.number}")
+        verdict.explain(diagnosis_or_note(lambda: log_diagnosis(refuted, own, ways.append)))
+    return ways[-1]
 
 
 def refuse_no_verdict(verdict: TraceVerdict) -> None:
@@ -148,10 +180,22 @@ def _end(steps: Sequence[ShownStep], whole: bool) -> tuple[ShownStep, ...]:
     return tuple(steps if whole else steps[-(BEFORE + AFTER) :])
 
 
-def _states(title: str, trace: ItfTrace, context: PageContext, *, whole: bool) -> ShownBehaviour:
-    """Return a behaviour that is given by its states, with the actions that lead to them."""
+def _states(
+    title: str,
+    trace: ItfTrace,
+    context: PageContext,
+    why: Callable[[], Diagnosis | None] | None,
+    *,
+    whole: bool,
+) -> ShownBehaviour:
+    """Return a behaviour that is given by its states, with the actions that lead to them.
+
+    Arguments: `why`, its diagnosis, if that is to be shown.
+    """
     verdict, taken = follow_states(trace, context.spec, context.system.interface(context.spec))
     refuse_no_verdict(as_own_mistake(verdict))
+    if why is not None and verdict.explicable is not None:
+        verdict.explain(why())
     if not taken:
         raise NothingToShowError(verdict_text(verdict).splitlines()[0])
     failed = failed_properties(context.spec, (each.state for each in taken))
@@ -163,12 +207,21 @@ def _states(title: str, trace: ItfTrace, context: PageContext, *, whole: bool) -
     return replace(behaviour, back_to=trace.loop if len(taken) == len(trace.states) else None)
 
 
-def _explaining_steps(runs: Sequence[ExplainingRun], spec: Spec) -> Iterator[ShownStep]:
-    """Yield the steps of a behaviour that explains the lines of logs."""
+def _explaining_steps(
+    runs: Sequence[ExplainingRun], spec: Spec, way: Reason | None, refuted: ThreadLine | None
+) -> Iterator[ShownStep]:
+    """Yield the steps of a behaviour that explains the lines of logs, up to a reason why it does not go on."""
     taken = [(run.line, step) for run in runs[1:] for step in run.steps]
+    taken += [] if way is None else [(refuted, step) for step in way.at.path.steps]
     failed = failed_properties(spec, [runs[0].state, *(step.state for _, step in taken)])
     yield ShownStep(0, "Init", {}, "", runs[0].state.as_dict(), failed=next(failed))
     for number, ((line, step), names) in enumerate(zip(taken, failed, strict=True), 1):
-        assert line is not None
         shown = ShownStep(number, step.action, step.args, "", step.state.as_dict(), failed=names)
+        assert line is not None
         yield replace(shown, is_hidden=True) if step.hidden else replace(shown, line=line.number, source=line.source)
+
+
+def _refused_step(last: ShownStep, way: Reason, line: ThreadLine) -> ShownStep:
+    """Return the step of a line that a behaviour does not go on with, after its last one."""
+    action, args = way.at.claim.action or OBSERVE, way.args or {}
+    return ShownStep(last.number + 1, action, args, "", last.state, line.number, is_refused=True, source=line.source)

@@ -122,6 +122,7 @@ def page_content(behaviour: ShownBehaviour, context: PageContext, longest: int =
         "reason": behaviour.reason,
         "count": behaviour.count,
         "lines": [step.line or 0 for step in steps] if behaviour.by_line else None,
+        "names": behaviour.names if behaviour.by_log else None,
         "nodes": names,
         "properties": list(behaviour.properties),
         "actions": [_action(name, context) for name in actions],

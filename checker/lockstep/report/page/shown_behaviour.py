@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.systems.node_picture import shown
@@ -122,7 +123,8 @@ class ShownBehaviour:
     `back_to` is the number of the step to which an infinite behaviour goes back, by the action `back_by` if that is
     known. `deviates`: the trace leaves the
     spec after the last step; `diagnosis` says why, where that was looked for. `origins` say how to check it again.
-    `by_line`: each step but the initial state is a line of one file, and goes by it.
+    `by_line`: each step but the initial state is a line of one file, and goes by it; `by_log`: it goes by the line of a
+    log that it explains, or comes before.
     """
 
     title: str
@@ -138,6 +140,7 @@ class ShownBehaviour:
     diagnosis: ShownDiagnosis | None = None
     origins: tuple[Origin, ...] = ()
     by_line: bool = False
+    by_log: bool = False
 
     @property
     def verdict_line(self) -> str:
@@ -146,7 +149,27 @@ class ShownBehaviour:
 
     def name_of(self, step: ShownStep) -> str:
         """Return a step by its line, or by its number where it has none."""
+        if self.by_log:
+            return self.names[step.number - self.steps[0].number]
         return f"line {step.line:,}" if self.by_line and step.line is not None else f"step {step.number:,}"
+
+    @property
+    def names(self) -> list[str]:
+        """The steps of logs, each by its line; one that is in no line, by the line after it."""
+        files = {step.source for step in self.steps if step.source}
+        by_file = {file: PurePath(file).name for file in files}
+        if len(set(by_file.values())) < len(files):  # two logs of one name, in two folders
+            by_file = {file: file for file in files}
+        found, following = list[str](), ""
+        for step in reversed(self.steps):
+            if step.line is not None:
+                following = f"{by_file[step.source]}:{step.line}" if len(files) > 1 else f"line {step.line}"
+                found.append(following)
+            elif step.number == 0:
+                found.append("initial state")
+            else:
+                found.append(f"before {following}" if following else f"step {step.number:,}")
+        return found[::-1]
 
     def last_steps(self, count: int | None) -> tuple[ShownStep, ...]:
         """Return the last `count` steps up to the first remark, or up to the end, after the one that they begin in."""

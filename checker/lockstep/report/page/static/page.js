@@ -84,11 +84,16 @@
   // A step of a trace or log goes by its line there; any other by its number.
   const numberAt = (place) => (content.lines ? content.lines[place] : steps[place].number);
   function nameAt(place) {
+    if (content.names) return content.names[place];
     if (!content.lines) return `step ${steps[place].number}`;
     return content.lines[place] ? `line ${content.lines[place]}` : "initial state";
   }
-  const doneAt = (number) => `${content.lines ? "at" : "by"} ${nameAt(placeOf(number))}`;
-  const headed = (place) => `${content.lines ? nameAt(place) : steps[place].number}  ${called(steps[place])}`;
+  const isByLine = () => Boolean(content.lines || content.names);
+  function doneAt(number) {
+    const name = nameAt(placeOf(number));
+    return name.startsWith("before ") ? name : `${isByLine() ? "at" : "by"} ${name}`;
+  }
+  const headed = (place) => `${isByLine() ? nameAt(place) : steps[place].number}  ${called(steps[place])}`;
   const actionOf = (step) => actions[step.action].name || "a step without a name";
   const nodeOf = (step) => (step.node < 0 ? "" : nodes[step.node]);
 
@@ -583,7 +588,7 @@
 
   function showStep() {
     const step = steps[current];
-    const line = step.line === undefined || content.lines ? "" : `, ${step.line}`;
+    const line = step.line === undefined || (isByLine() && step.line !== "in no line") ? "" : `, ${step.line}`;
     at("action").textContent = `${headed(current)}${nodeOf(step) ? ` of ${nodeOf(step)}` : ""}${line}`;
     at("action").classList.toggle("faint", outside.has(current));
     showSaid(step);
@@ -960,7 +965,7 @@
     at("scrubber").value = String(current);
     const mark = [markOf(current), lap !== null && current >= lap ? "repeated" : ""].filter(Boolean).map((each) => `, ${each}`).join("");
     at("scrubber").setAttribute("aria-valuetext", `${nameAt(current)}: ${called(step)}${mark}`);
-    at("position").textContent = `${content.lines ? `${nameAt(current)}, ` : ""}${step.number} of ${content.count}${mark}`;
+    at("position").textContent = `${isByLine() ? `${nameAt(current)}, ` : ""}${step.number} of ${content.count}${mark}`;
     if (nodes.length) { keepInSight(); drawWindow(); showNodes(); }
     showStrip();
     showTrail();
@@ -1101,9 +1106,9 @@
   function showHead() {
     at("title").textContent = content.title;
     const left = content.count - last;
-    const range = content.lines ? `${nameAt(0)} to ${nameAt(last)}, ${counted(steps.length, "state", "states")}`
+    const range = isByLine() ? `${nameAt(0)} to ${nameAt(last)}, ${counted(steps.length, "state", "states")}`
       : `steps ${first} to ${steps[last].number}`;
-    const part = left ? ` Shown are ${range} of ${content.count + (content.lines ? 1 : 0)}.` : "";
+    const part = left ? ` Shown are ${range} of ${content.count + (isByLine() ? 1 : 0)}.` : "";
     const below = content.lowest > 0 ? ` Long logs are shown without their first entries, up to ${content.lowest} of them.` : "";
     const verdict = make("span", content.verdict, content.verdict === "holds" ? "good" : "bad");
     at("verdict").replaceChildren(verdict, `: ${content.reason}.${part}${below}`);
