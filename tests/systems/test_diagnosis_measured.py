@@ -7,8 +7,9 @@ from itertools import islice
 
 import pytest
 
-from tests.scripts.diagnosis.judge import is_right, load_rules, read_rows, system_of, table
+from tests.scripts.diagnosis.judge import is_right, load_rules, read_rows, system_of, table, table_of_specs
 from tests.scripts.diagnosis.plant import changes, mistakes
+from tests.scripts.diagnosis.plant_in_specs import planted_mistakes
 from tests.support.places import ROOT
 
 MEASURED = ROOT / "docs" / "measured"
@@ -17,6 +18,13 @@ SEEN = read_rows(MEASURED / "diagnosis_11.csv")
 UNSEEN = read_rows(MEASURED / "diagnosis_unseen.csv")
 SEED = 3
 
+#: The mistakes in specs, by what the right spec does, and by the form in the words of the script.
+IN_SPECS = {"a file of states": "states", "a log with steps left open": "log"}
+OWN = {
+    "states": read_rows(MEASURED / "diagnosis_states.csv"),
+    "log": read_rows(MEASURED / "diagnosis_logs.csv"),
+}
+
 
 def test_the_page_has_the_tables_of_the_rows() -> None:
     page = (MEASURED / "diagnosis.md").read_text(encoding="utf-8")
@@ -24,6 +32,19 @@ def test_the_page_has_the_tables_of_the_rows() -> None:
     assert table(SEEN, load_rules()) in page
     assert table(UNSEEN, load_rules()) in page
     assert (len(ROWS), len(SEEN), len(UNSEEN)) == (200, 60, 60)
+
+
+def test_the_page_has_the_table_of_mistakes_in_specs() -> None:
+    page = (MEASURED / "diagnosis.md").read_text(encoding="utf-8")
+    assert table_of_specs({what: OWN[form] for what, form in IN_SPECS.items()}) in page
+    assert {form: len(rows) for form, rows in OWN.items()} == {"states": 60, "log": 60}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("form", OWN)
+def test_planting_a_mistake_in_a_spec_again_gives_the_same_diagnosis(form: str) -> None:
+    for found, row in zip(planted_mistakes(form, 5, SEED), islice(OWN[form], 5), strict=True):
+        assert without_time({name: str(value) for name, value in asdict(found).items()}) == without_time(row)
 
 
 def test_a_row_is_right_as_the_rules_say() -> None:

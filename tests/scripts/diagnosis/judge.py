@@ -74,6 +74,18 @@ def _what(row: Row) -> str:
     return f"a mistake in the reference of {title}"
 
 
+def table_of_specs(rows_by_form: Mapping[str, Sequence[Row]]) -> str:
+    """Return a table in Markdown of mistakes in specs: how many, and how many were named first, and at all."""
+    lines = [
+        "| what the right spec does | mistakes | named first | named | % first |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for form, rows in rows_by_form.items():
+        first, named = (sum(row["rank"] in ranks for row in rows) for ranks in (("1",), ("1", "2", "3")))
+        lines.append(f"| {form} | {len(rows)} | {first} | {named} | {100 * first / len(rows):.0f} |")
+    return "\n".join(lines)
+
+
 def load_rules() -> Rules:
     """Return the rules of the functions of each reference."""
     return tomllib.loads(RULES.read_text(encoding="utf-8"))
