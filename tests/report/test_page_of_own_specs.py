@@ -97,8 +97,19 @@ def test_a_behaviour_in_itf_is_shown_with_the_actions_that_lead_to_its_states(tm
     assert [remark.number for remark in shown.remarks] == [4]
     file.write_text(json.dumps({"vars": ["x", "y"], "states": [*states[:3], {"x": 9, "y": 0}]}), encoding="utf-8")
     shown, _ = view_own_logs([file], SpecFiles(spec, cfg))
-    assert [step.action for step in shown.steps] == ["Init", "Up", ""]
+    assert [(step.action, step.is_refused) for step in shown.steps][2:] == [("", False), ("", True)]
+    assert (shown.steps[-1].number, shown.steps[-1].state, shown.remarks[0].number) == (3, {"x": 9, "y": 0}, 3)
     assert any("x: the file has 9, the spec 2" in line for line in shown.remarks[0].lines)
+
+
+def test_a_first_state_that_is_no_initial_one_is_shown_as_such(tmp_path: Path) -> None:
+    spec, cfg = counter(tmp_path, COUNTS_TOO_FAR)
+    file = tmp_path / "x.itf.json"
+    file.write_text(json.dumps({"vars": ["x", "y"], "states": [{"x": 7, "y": 0}]}), encoding="utf-8")
+    shown, context = view_own_logs([file], SpecFiles(spec, cfg), diagnoses=True)
+    assert [(step.number, step.is_refused) for step in shown.steps] == [(0, True)]
+    assert any("the nearest initial state" in line for line in shown.remarks[0].lines)
+    assert page_content(shown, context)["count"] == 0
 
 
 def test_logs_that_are_explained_are_shown_with_the_steps_that_are_in_no_line(
@@ -202,13 +213,13 @@ def test_the_command_writes_the_page_of_a_spec_and_of_its_logs(tmp_path: Path) -
         (["--spec", "Counter.tla", "--mapping", "m.toml"], "--mapping goes with the logs that it describes"),
         (["--spec", "Counter.tla", "--switch", "repaired"], "--switch is for traces of a system that lockstep knows"),
         (["--switch", "repaired", "prior_term_commit_bug"], "--switch is for traces, and a model has its own cfg"),
-        (["--spec", "Counter.tla", "x.itf.json"], "x.itf.json: violated: not a behaviour of the spec from line 1 on"),
+        (["--spec", "Counter.tla", "x.itf.json"], "x.itf.json:1: LS301 malformed: field `vars`: the spec has no"),
     ],
 )
 def test_wrong_usage_is_refused_and_writes_nothing(words: list[str], problem: str, tmp_path: Path) -> None:
     counter(tmp_path, "INIT Init\nNEXT Next\n")
     (tmp_path / "m.toml").write_text('kind = "what"\n', encoding="utf-8")
-    (tmp_path / "x.itf.json").write_text('{"vars": ["x", "y"], "states": [{"x": 7, "y": 0}]}', encoding="utf-8")
+    (tmp_path / "x.itf.json").write_text('{"vars": ["x", "z"], "states": [{"x": 7, "z": 0}]}', encoding="utf-8")
     done = lockstep("view", *words, cwd=tmp_path)
     assert (done.returncode, problem in done.stderr) == (2, True), done.stderr
     assert list(tmp_path.glob("*.html")) == []

@@ -60,7 +60,7 @@ def test_a_condition_of_a_step_without_a_line_is_named_with_the_line_that_it_com
     assert [(cause.action, cause.what, cause.came_to, cause.line) for cause in hidden] == [
         ("Send", "n < made", "FALSE", 2)
     ]
-    assert "n < made is FALSE (1 and 1) in a step without a line, Send, before line 2; were it TRUE" in logs.text
+    assert "n < made is FALSE in a step without a line, Send, before line 2; were it TRUE" in logs.text
 
 
 def test_what_an_earlier_line_did_is_blamed_at_its_line(tmp_path: Path) -> None:

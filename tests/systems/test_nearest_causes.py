@@ -33,7 +33,7 @@ def test_what_is_otherwise_from_the_start_is_named_where_the_spec_begins(tmp_pat
     cause = first(tmp_path, BEGINNING, steps)
     assert (cause.kind, cause.what, cause.came_to, cause.would_be) == ("number", "7", "7", "8")
     assert (cause.action, cause.node, cause.line, cause.again, cause.whole) == ("Init", "", 1, 1, True)
-    assert "7 is 7 in the initial state; were it 8, and in 1 later step too, the spec" in cause_text(cause, 2)
+    assert "the number 7 in the initial state; were it 8, and in 1 later step too, the spec" in cause_text(cause, 2)
 
 
 def test_where_no_single_change_explains_it_the_nearest_is_named(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_nearest_change_of_the_initial_state_says_in_which_later_steps_it_is_n
 def test_a_change_of_the_initial_state_that_an_earlier_line_refutes_is_not_the_nearest(tmp_path: Path) -> None:
     """With b = 8 from the start the second line would come nearer, but the first shows that it was 7."""
     found = diagnosed(tmp_path, BEGINNING, [("Up", {"s": {"b": 7}}), ("Up", {"s": {"b": 8}, "t": 5})])
-    assert (found.causes, found.events) == ((), 2)
+    assert [(cause.kind, cause.differ) for cause in found.causes] == [("rule", None)]
 
 
 def test_of_causes_that_explain_as_much_the_spec_s_own_comes_before_a_shared_module(tmp_path: Path) -> None:
@@ -147,7 +147,8 @@ Up == a' = a /\\ (IF a < 5 THEN {some} ELSE {others}) /\\ {rest}
 Next == Up
 """
     shown = {name: 2 if at < mended else 7 for at, name in enumerate(names)}
-    assert [cause.differ for cause in diagnosed(tmp_path, spec, [("Up", shown)]).causes] == differ
+    found = [cause.differ for cause in diagnosed(tmp_path, spec, [("Up", shown)]).causes]
+    assert found == (differ or [None])  # else the rule that the spec states
 
 
 def test_the_search_for_the_nearest_change_ends_with_its_time(tmp_path: Path) -> None:

@@ -93,13 +93,13 @@ def check_states(
     `deadline`, after which the verdict is left open; `covers`, whether the verdict is to have what the steps reach.
     Returns the verdict; a malformed file is one, too, and so is an error of the spec, with the state it had come to.
     """
-    return follow_states(trace, spec, interface, deadline, covers=covers)[0]
+    return follow_states(trace, spec, interface, deadline, covers=covers).result
 
 
 def follow_states(
     trace: ItfTrace, spec: Spec, interface: Interface, deadline: Deadline = NEVER, *, covers: bool = False
-) -> tuple[TraceVerdict, list[SpecStep]]:
-    """Check a behaviour as check_states does, and return the steps that the spec takes besides: one for each state."""
+) -> StateCheck:
+    """Check a behaviour as check_states does, and return the check, with the steps that the spec takes besides."""
     begin = time.perf_counter()
     check = StateCheck(trace, spec, interface, deadline)
     try:
@@ -110,11 +110,14 @@ def follow_states(
     except Exception as error:  # Whatever it is, it is this trace's alone.
         check.result.fail(failure(with_place(error, spec.source), trace.source, check.place))
     check.result.seconds = time.perf_counter() - begin
-    return check.result, check.taken
+    return check
 
 
 class StateCheck:
-    """One check: what was found in `result`, the spec's steps in `taken`, and the state that is none of its, if any."""
+    """One check: what was found in `result`, the spec's steps in `taken`, and the state that is none of its, if any.
+
+    There is a step for each state up to there.
+    """
 
     def __init__(self, trace: ItfTrace, spec: Spec, interface: Interface, deadline: Deadline) -> None:
         """Prepare the check of a behaviour, as check_states does it."""

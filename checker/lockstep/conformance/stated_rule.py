@@ -14,7 +14,8 @@ def stated_rule(deviation: Deviation, steps: ChangedSteps) -> DeviationCause | N
     """Return what the spec says at the deviation, where no change explains it; None where that is not known.
 
     It is the first condition that is false, or the update that gives the field which the trace shows otherwise: the
-    last one that names the most parts of its path, as in `a.n1.b`; or the action, where it leaves that field alone.
+    last one that names the most parts of its path, as in `a.n1.b`, or else the action; or the action, where it leaves
+    that field alone.
     """
     line, event = deviation.events[-1]
     if deviation.condition is not None:
@@ -36,6 +37,9 @@ def stated_rule(deviation: Deviation, steps: ChangedSteps) -> DeviationCause | N
         target = set(re.findall(r"\w+", probed.text.partition(" = ")[0])) if probed.kind == "update" else set()
         if target & parts and len(target & parts) >= named:
             best, named = probed, len(target & parts)
+    if best is None and deviation.differing:
+        action = steps.check.spec.actions[event.action]
+        return cause_at(deviation, steps.check, "rule", event.action, deviation.last, 0, at=str(action.loc))
     if best is None:
         return None
     text = " ".join(best.text.split())

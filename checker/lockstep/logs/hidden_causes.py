@@ -31,7 +31,8 @@ def hidden_causes(deviation: LogDeviation, steps: LogSteps, limit: SearchLimit) 
         if accepts:
             cause = expression_cause(deviation, steps, outcome, seen, deviation.last, accepts)
             reference = steps.check.interface.locate(action)
-            yield replace(cause, action=action, node="", is_hidden=True, reference=reference)
+            # Its values are those of some step of the action, not of the one that is missing.
+            yield replace(cause, action=action, node="", is_hidden=True, reference=reference, sides=())
 
 
 def _outcomes(steps: LogSteps) -> dict[tuple[str, OtherOutcome], Mapping[int, Sequence[Value]]]:

@@ -35,7 +35,7 @@ def diagnosis_rows(diagnosis: Diagnosis, line: int, source: str = "") -> list[tu
     causes = enumerate(diagnosis.causes)
     found = [("or" if number else "cause", cause_text(each, line, source)) for number, each in causes]
     if not found and diagnosis.events:
-        found = [("cause", "none found among the flaws, and the conditions, numbers and updates of the spec")]
+        found = [("cause", "none found: no single change of the spec lets it go on")]
     earlier, before = len(diagnosis.past) - 1, diagnosis.events - 1
     if 0 <= earlier < before:  # else every one could
         found.append(("past", f"{earlier} of the {counted(before, 'earlier event')} could have influenced this one"))
@@ -57,7 +57,7 @@ def cause_text(cause: DeviationCause, line: int, source: str = "") -> str:
                 return f"{_NOTHING}; nearest comes {cause.place}: {changed}{too} {would}"
             return f"{cause.place}: {changed}{too} the spec would allow {reach}{_against(cause)}"
         case "value" if cause.unit == "state":
-            return f"the state alone: the spec allows {_after(cause)}, were this one what the spec says"
+            return f"this state alone is wrong: with the spec's in its place the spec allows {_after(cause)}"
         case "value":
             return f"the line alone: the spec allows {_after(cause)}, had this one shown and sent what the spec says"
         case "repeated":
@@ -79,6 +79,8 @@ def _at(cause: DeviationCause, line: int, source: str) -> str:
     at = "" if cause.line == line and not is_elsewhere else f" at {where} ({cause.action}{of})"
     at = f" in a step without a line, {cause.action}, before {where}" if cause.is_hidden else at
     at = " in the initial state" if cause.is_initial else at
+    if cause.unit == "state" and not cause.is_initial:
+        at = f" in {cause.action}"
     return at if not cause.evaluation or _all(cause) else f" in its evaluation {cause.evaluation}{at}"
 
 
@@ -101,7 +103,9 @@ def _changed(cause: DeviationCause, what: str, at: str) -> str:
     sides = f" ({' and '.join(map(visible_line, cause.sides))})" if cause.sides else ""
     other = cause.would_be or ("FALSE" if cause.came_to == "TRUE" else "TRUE")
     besides = f", and {visible_line(cause.besides)} turned round as well" if cause.besides else ""
-    return f"{what} is {cause.came_to}{sides}{at}; were it {other}{besides}"
+    is_written = what == cause.came_to and what.isdigit()
+    said = f"the number {what}" if is_written else f"{what} is {cause.came_to}{sides}"
+    return f"{said}{at}; were it {other}{besides}"
 
 
 def _against(cause: DeviationCause) -> str:

@@ -25,7 +25,7 @@ from lockstep.logs.log_lines import ThreadLine
 from lockstep.logs.refutation import Reason
 from lockstep.models.search_result import SpecFiles
 from lockstep.report.page.page_content import PageContext
-from lockstep.report.page.shown_behaviour import NothingToShowError, NoVerdictError, ShownBehaviour, ShownStep
+from lockstep.report.page.shown_behaviour import NothingToShowError, NoVerdictError, Origin, ShownBehaviour, ShownStep
 from lockstep.report.verdict_text import verdict_text
 from lockstep.systems.file_check import KnownTraceCheck, OwnTraceCheck
 from lockstep.systems.log_diagnosis import log_diagnosis
@@ -129,7 +129,8 @@ def view_own_logs(
     if way is not None:
         steps.append(_refused_step(steps[-1], way, refuted[0].blocked.line))
     shown = _behaviour(title, verdict, _end(steps, whole), steps[-1].number, context)
-    return replace(shown, by_log=True), context
+    notes = tuple(Origin("note", note.removeprefix("note: ")) for note in verdict.notes)
+    return replace(shown, by_log=True, origins=notes), context
 
 
 def _diagnosed_way(
@@ -192,18 +193,20 @@ def _states(
 
     Arguments: `why`, its diagnosis, if that is to be shown.
     """
-    verdict, taken = follow_states(trace, context.spec, context.system.interface(context.spec))
+    check = follow_states(trace, context.spec, context.system.interface(context.spec))
+    verdict, taken, refused = check.result, check.taken, check.refused
     refuse_no_verdict(as_own_mistake(verdict))
     if why is not None and verdict.explicable is not None:
         verdict.explain(why())
-    if not taken:
-        raise NothingToShowError(verdict_text(verdict).splitlines()[0])
-    failed = failed_properties(context.spec, (each.state for each in taken))
+    failed = failed_properties(context.spec, (each.state for each in taken)) if taken else iter(())
     steps = [
         ShownStep(number, each.action, each.args, "", each.state.as_dict(), read.line, names)
         for number, (each, read, names) in enumerate(zip(taken, trace.states, failed, strict=False))
     ]
-    behaviour = _behaviour(title, verdict, _end(steps, whole), steps[-1].number, context)
+    if refused is not None and not refused.goes_back:
+        line = trace.states[refused.index].line
+        steps.append(ShownStep(refused.index, "", {}, "", refused.given, line, is_refused=True))
+    behaviour = _behaviour(title, verdict, _end(steps, whole), len(trace.states) - 1, context)
     return replace(behaviour, back_to=trace.loop if len(taken) == len(trace.states) else None)
 
 

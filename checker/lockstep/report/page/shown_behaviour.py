@@ -36,7 +36,8 @@ class ShownStep:
     `number` is its place in the whole behaviour; the initial state has number 0. `action` is empty where it is unknown.
     `args` are its arguments; `node` is the node that takes it, if one does. `line` is its line in the trace, or in the
     file `source` where there are several. `failed` names the properties that are false there: invariants of the
-    state, others of the step. `is_refused`: the spec does not allow it, and the state is the one before it.
+    state, others of the step. `is_refused`: the spec does not allow it, and the state is the one before it, or, without
+    an action, that of the file which no step leads to.
     `is_hidden`: no line of a log describes it. `tables` explain why the spec does not allow it.
     """
 

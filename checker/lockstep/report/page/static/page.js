@@ -94,7 +94,7 @@
     return name.startsWith("before ") ? name : `${isByLine() ? "at" : "by"} ${name}`;
   }
   const headed = (place) => `${isByLine() ? nameAt(place) : steps[place].number}  ${called(steps[place])}`;
-  const actionOf = (step) => actions[step.action].name || "a step without a name";
+  const actionOf = (step) => actions[step.action].name || (step.refused ? "no step of the spec" : "a step without a name");
   const nodeOf = (step) => (step.node < 0 ? "" : nodes[step.node]);
 
   function called(step) {
@@ -692,7 +692,7 @@
     if (step.changed.length) {
       parts.push(drawChanges(step.changed));
     } else if (current) {
-      parts.push(make("p", step.refused ? "The spec does not allow this step; the state is that before it." : "No variable changes."));
+      parts.push(make("p", step.refused ? "The spec has no such step; the state is that before it." : "No variable changes."));
     }
     at("changes").replaceChildren(...parts);
   }
@@ -760,7 +760,7 @@
 
   // Scroll the box alone, not the page.
   function keepWithin(box, row) {
-    const top = row.offsetTop - box.offsetTop;
+    const top = row.getBoundingClientRect().top - box.getBoundingClientRect().top + box.scrollTop;
     if (top < box.scrollTop || top + row.offsetHeight > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 3;
   }
 
@@ -1070,6 +1070,7 @@
     const number = Number(found[2]);
     if (found[1] === "step") return placeOf(number);
     // A line that is no step is within the one before it.
+    if (content.names) return content.names.includes(`line ${number}`) ? content.names.indexOf(`line ${number}`) : null;
     return content.lines ? Math.max(0, content.lines.findLastIndex((line) => line <= number)) : null;
   }
 
