@@ -371,7 +371,11 @@ def test_only_the_guard_of_a_module_may_be_changed(old: str, new: str, line: int
 # ---- Pages ----
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+#: The chapter whose recording is diagnosed for ten seconds is for the night.
+BY_DAY = [page for page in PAGES if page.stem != "7_the_other_face"]
+
+
+@pytest.mark.parametrize("page", sampled(PAGES, BY_DAY), ids=lambda page: page.stem)
 def test_the_commands_on_a_page_print_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "traces").symlink_to(ROOT / "traces")

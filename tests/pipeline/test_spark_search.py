@@ -37,10 +37,10 @@ POST = SPECS / "tables" / "Post.tla"
 
 #: Further entries of the cfg.
 QUICK = {
-    "symmetry, and a property of steps that is violated": ("SYMMETRY Symmetry", "PROPERTIES CountsUp Grows"),
     "an invariant that is violated": ("INVARIANTS TypeOK NoneIsFull",),
 }
 OTHERS = {
+    "symmetry, and a property of steps that is violated": ("SYMMETRY Symmetry", "PROPERTIES CountsUp Grows"),
     "properties that hold": ("INVARIANT TypeOK", "PROPERTIES CountsUp"),
     "a type that is violated": ("INVARIANTS TypeOK Narrow",),
     "a property of what stays as it was, violated": ("PROPERTIES Moves Answers",),
