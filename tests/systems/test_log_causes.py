@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 
 from lockstep.base.deadline import Deadline
 from lockstep.jobs.view.trace_view import view_own_logs
+from lockstep.report.page.shown_behaviour import ShownBehaviour, ShownStep
+from lockstep.report.sarif_report import sarif_log
 from lockstep.systems import log_diagnosis
 from tests.support.systems.log_diagnoses import DiagnosedLogs
 
@@ -111,6 +114,50 @@ def test_a_cause_in_another_log_is_named_with_its_file(tmp_path: Path) -> None:
     cause = logs.first
     assert (cause.what, cause.source, cause.line) == ("made + 2", str(tmp_path / "a.log"), 2)
     assert f"made + 2 is 4 at {tmp_path / 'a.log'}:2 (Make); were it 3, the spec would allow this line" in logs.text
+
+
+def test_the_page_and_sarif_name_a_step_of_another_log_by_its_file(tmp_path: Path) -> None:
+    spec = BOX.replace("n < made", "n <= made").replace("made' = made + 1", "made' = made + 2")
+    mapping = TOGETHER.replace('shows = { made = "count" }\n', "") + '[lines.seen]\nshows = { made = "count" }\n'
+    producer = [{**made(0), "ts": 1}, {**made(0), "ts": 3}]
+    logs = DiagnosedLogs(
+        tmp_path, spec, mapping, {"a.log": producer, "b.log": [{"event": "seen", "ts": 5, "count": 3}]}
+    )
+    shown, _ = view_own_logs(logs.paths, logs.files, diagnoses=True)
+    assert shown.diagnosis is not None
+    assert shown.diagnosis.decided is not None
+    assert shown.names[shown.diagnosis.decided] == "a.log:2"
+    assert shown.names[shown.diagnosis.seen] == "b.log:1"
+    logs.verdict.explain(logs.diagnosis)
+    (text,) = [
+        each["message"]["text"] for each in json.loads(sarif_log([logs.verdict], logs.files))["runs"][0]["results"]
+    ]
+    assert all(line in text for line in logs.text.splitlines())
+
+
+def test_two_logs_of_one_name_go_by_their_folders() -> None:
+    steps = [ShownStep(0, "Init", {}, "", {})]
+    steps += [ShownStep(at, "Up", {}, "", {}, line=1, source=f"{at}/a.log") for at in (1, 2)]
+    assert ShownBehaviour("", "", "", tuple(steps), 2, (), by_log=True).names[1:] == ["1/a.log:1", "2/a.log:1"]
+
+
+def test_a_hidden_step_that_decides_is_marked_where_it_is_taken(tmp_path: Path) -> None:
+    spec = r"""
+VARIABLES a, b
+Init == a = 0 /\ b = 0
+Double == a < 1 /\ a' = a + 2 /\ UNCHANGED b
+Show == a = 1 /\ b' = a /\ UNCHANGED a
+Next == Double \/ Show
+"""
+    mapping = '[hidden]\nDouble = 1\n[lines.seen]\nshows = { a = "a" }\n'
+    logs = DiagnosedLogs(tmp_path, spec, mapping, {"a.log": [{"event": "seen", "a": 0}, {"event": "seen", "a": 1}]})
+    shown, _ = view_own_logs(logs.paths, logs.files, diagnoses=True)
+    assert (logs.first.what, logs.first.is_hidden, logs.first.line) == ("a + 2", True, 2)
+    assert "a + 2 is 2 in a step without a line, Double, before line 2; were it 1" in logs.text
+    assert shown.diagnosis is not None
+    assert shown.diagnosis.decided is not None
+    decided = shown.steps[shown.diagnosis.decided]
+    assert (decided.action, decided.is_hidden) == ("Double", True)
 
 
 def test_only_a_later_line_of_the_same_log_shows_that_a_line_alone_is_wrong(tmp_path: Path) -> None:

@@ -13,7 +13,14 @@ from lockstep.conformance.changed_steps import ChangedSteps
 from lockstep.conformance.deviation import MAX_EVENTS, Deviation, LaterSteps, refusal_of
 from lockstep.conformance.json_values import to_tree
 from lockstep.conformance.search_limit import SearchLimit
-from lockstep.conformance.state_check import RefusedState, StateCheck, different_parts, differing_variables, is_same
+from lockstep.conformance.state_check import (
+    RefusedState,
+    SpecStep,
+    StateCheck,
+    different_parts,
+    differing_variables,
+    is_same,
+)
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.conformance.trace_verdict import INIT
 from lockstep.tla.spec import Spec
@@ -103,17 +110,26 @@ class StateBehaviour:
     def by(self, step: PossibleStep) -> tuple[StateDeviation, TraceCheck]:
         """Return the deviation, if a step led to the state, with the check of its events."""
         assert self.refused.before is not None
-        placed = [*zip(self.checked.trace.states, self.checked.taken, strict=False)][1:]
-        taken = [(at.line, each) for at, each in placed if each.action]  # a step that changes nothing is no event
-        events = [self._event(0, line, each.action, each.args, each.state) for line, each in taken]
-        events.append(self._event(self.refused.index, self.refused_line, step.action, step.args, self.given))
-        states = [self.checked.taken[0].state, *(each.state for _, each in taken)]
-        kept, check = tuple(events[-MAX_EVENTS:]), self.check(self.spec)
-        check.advance(self.refused.before, *kept[-1])
+        event = self._event(self.refused.index, self.refused_line, step.action, step.args, self.given)
+        events, check = (*self._earlier, event), self.check(self.spec)
+        check.advance(self.refused.before, *event)
         differing, condition = refusal_of(check) if check.result.findings else ("", None)
-        is_whole = len(kept) == len(events)
-        states_kept = tuple(states[-len(kept) :])
-        return StateDeviation(kept, states_kept, (), self.has_all, is_whole, differing, condition, self), check
+        is_whole = len(self._taken) == len(self._earlier)
+        states = [self.checked.taken[0].state, *(each.state for _, each in self._taken)]
+        kept = tuple(states[-len(events) :])
+        return StateDeviation(events, kept, (), self.has_all, is_whole, differing, condition, self), check
+
+    @cached_property
+    def _taken(self) -> list[tuple[int, SpecStep]]:
+        """The steps before the state, each with the line of the state that it leads to; none that changes nothing."""
+        states = [state.line for state in self.checked.trace.states]
+        return [(line, step) for line, step in zip(states[1:], self.checked.taken[1:], strict=False) if step.action]
+
+    @cached_property
+    def _earlier(self) -> tuple[tuple[int, Event], ...]:
+        """The events of the last of these steps."""
+        kept = self._taken[-(MAX_EVENTS - 1) :]
+        return tuple(self._event(0, line, step.action, step.args, step.state) for line, step in kept)
 
     def at_the_beginning(self) -> StateDeviation:
         """Return the deviation of a first state that is no initial one."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 
 from lockstep.conformance.diagnosis import DeviationCause
-from lockstep.conformance.expression_causes import expression_cause
+from lockstep.conformance.expression_causes import expression_cause, is_literal
 from lockstep.conformance.search_limit import SearchLimit
 from lockstep.logs.log_deviation import LogDeviation, LogSteps
 from lockstep.tla.values.kinds import TlaError, Value
@@ -24,7 +24,9 @@ def hidden_causes(deviation: LogDeviation, steps: LogSteps, limit: SearchLimit) 
 
     Each has another outcome whenever a step of the hidden action is taken, as well as its own.
     """
-    for (action, outcome), seen in _outcomes(steps).items():
+    # A value that is written down is the last to be blamed.
+    found = sorted(_outcomes(steps).items(), key=lambda each: is_literal(steps.probed.probed[each[0][1].number].text))
+    for (action, outcome), seen in found:
         if not limit.has_time("all expressions of the actions without a line were tried"):
             return
         accepts = steps.count_explained(outcome, action)

@@ -53,17 +53,25 @@ def log_diagnosis(
 def _likeliest_way(
     ways: Sequence[Reason], refuted: UnexplainedLine, lines: LineSteps, probed: Spec, limit: SearchLimit
 ) -> tuple[Reason, LogDeviation, LogSteps] | None:
-    """Return the first behaviour that goes on with one other outcome in its last step; without one, the first."""
-    first = None
+    """Return the first behaviour that goes on with one other outcome in its last step.
+
+    Without one it is that with the most steps before the line, among the nearest: one of these may be what is wrong.
+    """
+    best: tuple[Reason, LogDeviation, LogSteps] | None = None
     for reason in ways:
         found = log_deviation(refuted, reason, lines)
         if found is None:
             continue
         deviation, check = found
         steps = LogSteps(check, probed, refuted, reason, lines, limit.deadline)
-        first = first or (reason, deviation, steps)
         if steps.goes_on(deviation.states[-1], *deviation.events[-1], MAX_DIFFERENCE):
             return reason, deviation, steps
+        if best is None or _rank(reason) > _rank(best[0]):
+            best = reason, deviation, steps
         if limit.deadline.is_over():
             break
-    return first
+    return best
+
+
+def _rank(reason: Reason) -> tuple[tuple[int, ...], int]:
+    return reason.nearness, len(reason.at.path.steps)
