@@ -18,6 +18,9 @@ SEEN = read_rows(MEASURED / "diagnosis_11.csv")
 UNSEEN = read_rows(MEASURED / "diagnosis_unseen.csv")
 SEED = 3
 
+#: The seeds of the mistakes in specs.
+SPEC_SEEDS = {"states": 3, "log": 4}
+
 #: The mistakes in specs, by what the right spec does, and by the form in the words of the script.
 IN_SPECS = {"a file of states": "states", "a log with steps left open": "log"}
 OWN = {
@@ -43,7 +46,7 @@ def test_the_page_has_the_table_of_mistakes_in_specs() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("form", OWN)
 def test_planting_a_mistake_in_a_spec_again_gives_the_same_diagnosis(form: str) -> None:
-    for found, row in zip(planted_mistakes(form, 5, SEED), islice(OWN[form], 5), strict=True):
+    for found, row in zip(planted_mistakes(form, 5, SPEC_SEEDS[form]), islice(OWN[form], 5), strict=True):
         assert without_time({name: str(value) for name, value in asdict(found).items()}) == without_time(row)
 
 

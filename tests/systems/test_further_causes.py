@@ -81,7 +81,8 @@ Up == IF TRUE THEN n' = n + 1 ELSE n' = 100
 Next == Up
 """
     assert first(tmp_path, spec, [("Up", {"n": 100})]).what == "TRUE"
-    assert diagnosed(tmp_path, spec, [("Up", {"n": 1}), ("Up", {"n": 2}), ("Up", {"n": 100})]).causes == ()
+    found = diagnosed(tmp_path, spec, [("Up", {"n": 1}), ("Up", {"n": 2}), ("Up", {"n": 100})]).causes
+    assert [(cause.kind, cause.what) for cause in found] == [("rule", "Up")]
 
 
 def test_earlier_steps_are_looked_at_where_others_speak_against_what_explains_most(tmp_path: Path) -> None:
