@@ -142,10 +142,10 @@ def test_a_string_that_is_called_like_a_model_value_is_refused_in_itf(violating:
         export_itf(*view_trace(confused, {}, whole=True))
 
 
-@pytest.mark.nightly
 def test_the_counterexample_of_a_model_is_checked_again_as_itf(folder: Path) -> None:
     done = command("export", "late_truncate_bug", "--to", "itf", "-o", "late.itf.json", cwd=folder)
-    assert (done.returncode, done.stdout) == (0, "late.itf.json: the counterexample of late_truncate_bug\n")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("late.itf.json: late_truncate_bug: CommittedEntriesStayProp: violated: ")
     manifest, model = model_named("late_truncate_bug")
     module, cfg = manifest.files(model)
     again = lockstep.check(folder / "late.itf.json", spec=module, cfg=cfg)

@@ -43,10 +43,16 @@ def export_itf(shown: ShownBehaviour, context: PageContext) -> bytes:
     return (json.dumps(tree, indent=1) + "\n").encode()
 
 
+def _model_values(context: PageContext) -> frozenset[str]:
+    """Return the names of the model values: of a trace's spec that of null, of a model's its nodes as well."""
+    words = context.system.interface(context.spec).words
+    null = {words.null.name} if isinstance(words.null, ModelValue) else set()
+    return frozenset({*words.strings, *context.spec.model_values, *null})
+
+
 def _refuse_confused(behaviour: Behaviour, title: str, context: PageContext) -> None:
     """Raise NotExportedError where a string of the trace reads like a model value: ITF writes both alike."""
-    words = context.system.interface(context.spec).words
-    names = frozenset(words.strings) | ({words.null.name} if isinstance(words.null, ModelValue) else set())
+    names = _model_values(context)
     for number, step in enumerate(behaviour.steps):
         for name, value in step.state.items():
             if from_itf(to_itf(value), names) != value:
