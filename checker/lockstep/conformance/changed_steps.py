@@ -211,8 +211,8 @@ class ChangedSteps:
         Arguments: `usual`, the states before the first events without that outcome: where one of them is reached, all
         that follows is as it was, and is left out.
         """
-        states, again = [state], set()
-        for place, (line, event) in enumerate(events):
+        states, again, given = [state], set(), list(events)
+        for place, (line, event) in enumerate(given):
             if state in usual[place : place + 1]:
                 break
             try:
@@ -227,7 +227,12 @@ class ChangedSteps:
             state = after
             states.append(state)
         self.check.result.findings.clear()
-        return LaterSteps(tuple(states), frozenset(again))
+        found = LaterSteps(tuple(states), frozenset(again))
+        return self.further(found, outcomes) if found.count == len(given) else found
+
+    def further(self, found: LaterSteps, outcomes: tuple[OtherOutcome, ...]) -> LaterSteps:
+        """Return steps up to the last event together with what follows that and is no event: here there is nothing."""
+        return found
 
     def evaluated(self, state: State, line: int, event: Event, numbers: Collection[int]) -> frozenset[int]:
         """Return the expressions that a step evaluates, among some."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 
 from lockstep.conformance.cause_search import MAX_DIFFERENCE, CauseSearch
 from lockstep.conformance.deviation import cause_at, short_value
@@ -12,11 +14,12 @@ from lockstep.conformance.expression_causes import expression_cause
 from lockstep.conformance.nearest_change import nearest_change
 from lockstep.conformance.search_limit import SearchLimit
 from lockstep.conformance.state_check import differing_variables, is_same
-from lockstep.conformance.state_deviation import StateBehaviour, StateDeviation, StateSteps, successors
+from lockstep.conformance.state_deviation import MAX_STEPS, StateBehaviour, StateDeviation, StateSteps
 from lockstep.conformance.stated_rule import stated_rule
 from lockstep.conformance.trace_verdict import INIT
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
+from lockstep.tla.values.kinds import TlaError, Value
 
 #: The steps in which causes are looked for, and the initial states that are compared with the first one of a file.
 MAX_CHANGED, MAX_INITIAL = 20, 1_000
@@ -82,14 +85,23 @@ def file_causes(deviation: StateDeviation, steps: StateSteps, limit: SearchLimit
         return
     if count := _count_showing(steps, before):
         yield cause_at(deviation, steps.check, "event", "", last, 1 + count)
-    for action, args, state in successors(behaviour.spec, before, limit):
-        if any(is_same(given, after) for _, _, after in successors(behaviour.spec, state, limit)):
+    for action, args, state in _successors(behaviour.spec, before, limit):
+        if any(is_same(given, after) for _, _, after in _successors(behaviour.spec, state, limit)):
             shown = ", ".join(f"{name} = {short_value(value)}" for name, value in args.items())
             accepts = 1 + steps.follow(behaviour.given).count
             yield cause_at(deviation, steps.check, "step", f"{action}({shown})", last, accepts)
         is_near = len(differing_variables(given, state)) == 1
         if is_near and (count := _count_showing(steps, state)):
             yield cause_at(deviation, steps.check, "value", "", last, 1 + count)
+
+
+def _successors(spec: Spec, state: State, limit: SearchLimit) -> Iterator[tuple[str, Mapping[str, Value], State]]:
+    """Yield the steps of a spec from a state, within a limit; none where they cannot be listed."""
+    with suppress(TlaError):
+        for each in islice(spec.successors(state), MAX_STEPS):
+            if not limit.has_time("all steps that may be missing were tried"):
+                return
+            yield each
 
 
 def _count_showing(steps: StateSteps, state: State) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -218,14 +218,8 @@ class StateSteps(ChangedSteps):
         self._keys = DistinctKeys()
         self._known: dict[Hashable, LaterSteps] = {}
 
-    def later_with(
-        self, state: State, events: Iterable[tuple[int, Event]], *outcomes: OtherOutcome, usual: Sequence[State] = ()
-    ) -> LaterSteps:
-        """Return the events that are steps from a state, and after the last of them the states that follow."""
-        given = list(events)
-        found = super().later_with(state, given, *outcomes, usual=usual)
-        if found.count < len(given):
-            return found
+    def further(self, found: LaterSteps, outcomes: tuple[OtherOutcome, ...]) -> LaterSteps:
+        """Return steps up to the last event together with the states of the file that follow it."""
         more = self.follow(found.states[-1], *outcomes)
         again = found.again | frozenset(found.count + at for at in more.again)
         return LaterSteps((*found.states, *more.states[1:]), again)
@@ -253,12 +247,3 @@ class StateSteps(ChangedSteps):
         """Return whether some step with other outcomes leads to given values."""
         steps = self._behaviour.all_steps(state)
         return any(is_same(given, after) for step in steps for after in self.successors(state, *step, *outcomes))
-
-
-def successors(spec: Spec, state: State, limit: SearchLimit) -> Iterator[tuple[str, Mapping[str, Value], State]]:
-    """Yield the steps of a spec from a state, within a limit; none where they cannot be listed."""
-    with suppress(TlaError):
-        for each in islice(spec.successors(state), MAX_STEPS):
-            if not limit.has_time("all steps that may be missing were tried"):
-                return
-            yield each

@@ -12,7 +12,6 @@ from lockstep.report.page.page_content import PageContext
 from lockstep.report.page.shown_behaviour import ShownBehaviour
 from lockstep.tla.behaviour import Behaviour, BehaviourStep
 from lockstep.tla.values.itf_values import from_itf, to_itf
-from lockstep.tla.values.kinds import ModelValue
 from lockstep.trace.itf_reader import HEADER
 
 
@@ -43,16 +42,9 @@ def export_itf(shown: ShownBehaviour, context: PageContext) -> bytes:
     return (json.dumps(tree, indent=1) + "\n").encode()
 
 
-def _model_values(context: PageContext) -> frozenset[str]:
-    """Return the names of the model values: of a trace's spec that of null, of a model's its nodes as well."""
-    words = context.system.interface(context.spec).words
-    null = {words.null.name} if isinstance(words.null, ModelValue) else set()
-    return frozenset({*words.strings, *context.spec.model_values, *null})
-
-
 def _refuse_confused(behaviour: Behaviour, title: str, context: PageContext) -> None:
     """Raise NotExportedError where a string of the trace reads like a model value: ITF writes both alike."""
-    names = _model_values(context)
+    names = frozenset(context.spec.model_values)  # of a model its nodes are some, too
     for number, step in enumerate(behaviour.steps):
         for name, value in step.state.items():
             if from_itf(to_itf(value), names) != value:

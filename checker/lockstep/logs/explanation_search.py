@@ -30,7 +30,7 @@ from lockstep.tla.values.kinds import Value
 MAX_STATES = 10_000
 
 #: How many are carried after a line that follows what is wrong.
-MAX_STATES_AFTER = 200
+MAX_STATES_LATER = 200
 
 #: Called with the number of the line that is to be explained, how many states explain those before it, and how many
 #: states, with the hidden steps from them taken, were tried.
@@ -229,7 +229,7 @@ def longest_explanation(
     lines that is enough; `deadline`, which ends the search; `first`, the log of the line that must be explained first,
     if one must. What fails does not matter.
     """
-    search = _ExplanationSearch(order, steps, MAX_STATES_AFTER, lambda *_: None, deadline)
+    search = _ExplanationSearch(order, steps, MAX_STATES_LATER, lambda *_: None, deadline)
     return search.longest(positions, starts, max_lines, first)
 
 

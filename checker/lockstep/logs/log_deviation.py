@@ -238,14 +238,8 @@ class LogSteps(ChangedSteps):
         """Return the lines that are explained after those before the deviation's, without any step of its line."""
         return self._with_lines(LaterSteps((self._run.state,), frozenset()), [self._run.state], ())
 
-    def later_with(
-        self, state: State, events: Iterable[tuple[int, Event]], *outcomes: OtherOutcome, usual: Sequence[State] = ()
-    ) -> LaterSteps:
-        """Return the events that are steps from a state, and after the last of them the lines that are explained."""
-        given = list(events)
-        found = super().later_with(state, given, *outcomes, usual=usual)
-        if found.count < len(given):
-            return found
+    def further(self, found: LaterSteps, outcomes: tuple[OtherOutcome, ...]) -> LaterSteps:
+        """Return steps up to the last event together with the lines after it that are explained."""
         self._events.steps = self._line_steps(outcomes)
         starts = self._events.rest_of_line(found.states[-1])
         self._events.steps = self._lines
