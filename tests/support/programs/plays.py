@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 
 from lockstep.jobs.play.play_game import Game, play_model, play_own_spec
 from lockstep.jobs.play.play_scenario import play, read_scenario
 from lockstep.jobs.play.play_session import Visit
 from lockstep.models.search_result import SpecFiles
+from lockstep.tla.exploration import SearchStep
 from lockstep.tla.values.kinds import Value
 from tests.support.places import ROOT, SPECS
 
@@ -35,6 +37,16 @@ def walked(game: Game, steps: Iterable[tuple[str, Mapping[str, Value]]]) -> Visi
     at = game.session.visit(0)
     for action, args in steps:
         at = game.session.take(at.number, game.session.step(at.number, action, args))
+    return at
+
+
+def replayed(game: Game, trace: Sequence[SearchStep]) -> Visit:
+    """The last state of a violation whose steps were taken in a session, each to the state that it has there."""
+    session = game.session
+    at = session.begin(session.initial.index(trace[0].state))
+    for step in trace[1:]:
+        choices = (session.step(at.number, step.action or "", step.args, choice) for choice in count())
+        at = session.take(at.number, next(offer for offer in choices if offer.after == step.state))
     return at
 
 

@@ -22,6 +22,7 @@ from lockstep.jobs.play.play_session import Visit
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.trace_specs import compiled, spec_hash
 from lockstep.tla.spec import Spec
+from lockstep.tla.syntax.cfg import read_cfg
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, format_value, sort_key
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines
@@ -60,7 +61,7 @@ def save_trace(game: Game, at: int) -> SavedTrace:
     events = tuple(_events(game, header, path))
     listed = ListedTrace.numbered(f"{game.name}.trace.ndjson", events)
     verdict = check_trace(listed, spec, game.system.interface(spec))
-    return SavedTrace(b"".join(trace_lines(header, events)), verdict, tuple(_notes(path, spec, verdict)))
+    return SavedTrace(b"".join(trace_lines(header, events)), verdict, tuple(_notes(game, path, spec, verdict)))
 
 
 def spec_of_saved_traces(game: Game) -> Spec | None:
@@ -189,12 +190,20 @@ def _as_json(value: Value, check: TraceCheck) -> object:
     return tree
 
 
-def _notes(path: Sequence[Visit], spec: Spec, verdict: TraceVerdict) -> Iterator[str]:
+def _replaced(game: Game) -> str:
+    """Return the end of a message: the definitions that a model's cfg replaces, which no header of a trace can name."""
+    if not game.model or game.source is None:
+        return ""
+    replaced = read_cfg(game.source.cfg).substitutions
+    return f"; the cfg of {game.name} replaces {', '.join(replaced)}, as no trace can" if replaced else ""
+
+
+def _notes(game: Game, path: Sequence[Visit], spec: Spec, verdict: TraceVerdict) -> Iterator[str]:
     """Yield what the check does not evaluate; raise NoTraceError where its verdict differs from the session."""
     if verdict.deviation is not None:
         found = verdict.deviation
         step = f"step {found.seq + 1}, {found.action} ({found.code} {found.name})"
-        raise NoTraceError(f"the spec that traces are checked against does not allow {step}")
+        raise NoTraceError(f"the spec that traces are checked against does not allow {step}{_replaced(game)}")
     here: dict[str, int] = {}
     for visit in path:
         for name in sorted(visit.failed):
@@ -209,6 +218,7 @@ def _notes(path: Sequence[Visit], spec: Spec, verdict: TraceVerdict) -> Iterator
     own = {*here, *there} & evaluated
     differing = sorted(name for name in own if name in common and there.get(name) != common[name])
     if differing:
-        raise NoTraceError(f"the check of the trace finds {differing[0]} false at another step than this session")
+        problem = f"the check of the trace finds {differing[0]} false at another step than this session"
+        raise NoTraceError(problem + _replaced(game))
     for name in sorted(there.keys() - here.keys()):
         yield f"note: `lockstep check` finds {name} false after step {there[name]}; this model's cfg does not have it"
