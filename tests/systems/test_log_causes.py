@@ -265,7 +265,7 @@ def test_a_diagnosis_without_time_says_so_and_the_verdict_stands(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     logs = DiagnosedLogs(tmp_path, BOX, MAPPING, {"a.log": [made(1), noted(1), made(2)]})
-    monkeypatch.setattr(log_diagnosis, "Deadline", lambda _: Deadline(0))
+    monkeypatch.setattr(log_diagnosis, "diagnosis_deadline", lambda _: Deadline(0))
     found = logs.check.diagnosis_of(logs.refuted)
     assert found is not None
     assert (found.causes, found.notes) == ((), ("the time was over before all reasons were looked at",))

@@ -15,7 +15,7 @@ from lockstep.conformance.state_check import StateCheck
 from lockstep.jobs.view.trace_view import view_own_logs
 from lockstep.models.search_result import SpecFiles
 from lockstep.report.diagnosis_text import cause_text
-from lockstep.systems import state_diagnosis
+from lockstep.systems import state_diagnosis, trace_diagnosis
 from lockstep.systems.file_check import own_check
 from tests.support.places import ROOT
 from tests.support.programs.lockstep_command import lockstep
@@ -188,7 +188,7 @@ def test_an_initial_state_that_is_hard_to_find_takes_no_longer_than_it_may(
     spec = TWO.replace("x = 0 /\\ y = 0", "x \\in 1..2000000 /\\ x * 3 = 3000000 /\\ y \\in 0..3 /\\ y < 2")
     check, path = own_check(files(tmp_path, spec)), states(tmp_path, xy("30"))
     check(path)
-    monkeypatch.setattr(state_diagnosis, "DIAGNOSIS_SECONDS", 0.2)
+    monkeypatch.setattr(trace_diagnosis, "DIAGNOSIS_SECONDS", 0.2)
     monkeypatch.setattr(StateCheck, "_refuse_late", lambda *_: None)
     found = check.diagnosis(path)
     assert found is not None
@@ -223,7 +223,7 @@ def test_a_file_that_the_spec_allows_has_no_diagnosis(tmp_path: Path) -> None:
 
 
 def test_a_diagnosis_without_time_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(state_diagnosis, "Deadline", lambda _: Deadline(0))
+    monkeypatch.setattr(state_diagnosis, "diagnosis_deadline", lambda _: Deadline(0))
     found = diagnosed(tmp_path, TWO, xy("00", "10", "20", "30"))
     assert (found.causes, found.notes) == ((), (state_diagnosis.TOO_LATE,))
 

@@ -46,7 +46,8 @@ Check: TypeAlias = "Callable[[Sequence[Path | MissingTrace]], Iterator[TraceVerd
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
-    help="Seconds for each trace, or the logs of one system; after that it is inconclusive (default: no limit).",
+    help="Seconds for each trace, or the logs of one system; after that it is inconclusive (default: no limit). The "
+    "search for its cause may take as long once more.",
 )
 @click.option(
     "--strict",

@@ -129,8 +129,8 @@ class KnownTraceCheck:
         if path == STDIN or is_wire(path) or logging_system(path) is not None:
             return None
         if is_itf(path):
-            return diagnosis_or_note(lambda: known_state_diagnosis(path, self.switches, self.jar))
-        return diagnosis_or_note(lambda: known_diagnosis(path, self.switches, self.jar))
+            return diagnosis_or_note(lambda: known_state_diagnosis(path, self.switches, self.jar, self.timeout_seconds))
+        return diagnosis_or_note(lambda: known_diagnosis(path, self.switches, self.jar, self.timeout_seconds))
 
     # ---- The logs of nodes ----
 
@@ -282,10 +282,10 @@ class OwnTraceCheck:
     def diagnosis(self, path: Path) -> Diagnosis | None:
         """Return why a trace leaves the spec; None where that is not known of such a file."""
         if is_itf(path):
-            return diagnosis_or_note(lambda: own_state_diagnosis(path, self.loaded))
+            return diagnosis_or_note(lambda: own_state_diagnosis(path, self.loaded, self.timeout_seconds))
         if path == STDIN or self.loaded.needs_search:
             return None
-        return diagnosis_or_note(lambda: own_diagnosis(path, self.loaded))
+        return diagnosis_or_note(lambda: own_diagnosis(path, self.loaded, self.timeout_seconds))
 
     # ---- A trace, or a log whose lines have one step each in full ----
 
@@ -361,7 +361,7 @@ class OwnTraceCheck:
 
     def diagnosis_of(self, refuted: UnexplainedLine) -> Diagnosis | None:
         """Return why no behaviour explains a line."""
-        return diagnosis_or_note(lambda: log_diagnosis(refuted, self.loaded))
+        return diagnosis_or_note(lambda: log_diagnosis(refuted, self.loaded, timeout_seconds=self.timeout_seconds))
 
     def _search(self, paths: Sequence[Path], on_refuted: OnUnexplained) -> TraceVerdict:
         assert self.loaded.logs is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from lockstep.base.deadline import Deadline
 from lockstep.conformance.cause_choice import causes_of, likeliest, most_accepted
 from lockstep.conformance.cause_search import MAX_DIFFERENCE
 from lockstep.conformance.diagnosis import DeviationCause, Diagnosis
@@ -15,21 +14,26 @@ from lockstep.logs.log_deviation import LogDeviation, LogSteps, UnexplainedLine,
 from lockstep.logs.refutation import Reason
 from lockstep.systems.mapped_spec import MappedSpec
 from lockstep.systems.own_traces import load_own_spec
-from lockstep.systems.trace_diagnosis import DIAGNOSIS_SECONDS
+from lockstep.systems.trace_diagnosis import diagnosis_deadline
 from lockstep.tla.spec import Spec
 
 
 def log_diagnosis(
-    refuted: UnexplainedLine, loaded: MappedSpec, on_way: Callable[[Reason], None] = lambda _: None
+    refuted: UnexplainedLine,
+    loaded: MappedSpec,
+    on_way: Callable[[Reason], None] = lambda _: None,
+    timeout_seconds: float | None = None,
 ) -> Diagnosis:
     """Return why no behaviour of a spec of the reader's own explains a line of logs.
 
     Each of the nearest reasons is a behaviour that comes to a step of the line which it cannot take. Of the causes that
     let one of them go on those are returned that explain most of the lines.
 
-    Arguments: `on_way`, called with that reason, and with each that was the best before it.
+    Arguments: `on_way`, called with that reason, and with each that was the best before it; `timeout_seconds`, the
+    time that the diagnosis may take, where that is less than DIAGNOSIS_SECONDS.
     """
-    limit, hidden = SearchLimit(Deadline(DIAGNOSIS_SECONDS)), {} if loaded.mapping is None else loaded.mapping.hidden
+    limit = SearchLimit(diagnosis_deadline(timeout_seconds))
+    hidden = {} if loaded.mapping is None else loaded.mapping.hidden
     lines = LineSteps(loaded.spec, loaded.interface, hidden, deadline=limit.deadline)
     probed = load_own_spec(loaded.files, loaded.system, has_probes=True)
     begins_as_init = loaded.logs is not None and loaded.logs.start is None and len(lines.starts()) == 1

@@ -18,14 +18,16 @@ from lockstep.conformance.state_deviation import StateBehaviour
 from lockstep.systems.flawed_specs import FlawedSpecs
 from lockstep.systems.mapped_spec import MappedSpec
 from lockstep.systems.own_traces import load_own_spec
-from lockstep.systems.trace_diagnosis import DIAGNOSIS_SECONDS, TOO_LATE
+from lockstep.systems.trace_diagnosis import TOO_LATE, diagnosis_deadline
 from lockstep.systems.trace_specs import Switches, header_of_states, system_of
 from lockstep.tla.spec import Spec
 from lockstep.trace.itf_reader import ItfTrace, read_itf
 from lockstep.trace.json_lines import source_name
 
 
-def known_state_diagnosis(path: Path, switches: Switches, jar: Path | None = None) -> Diagnosis | None:
+def known_state_diagnosis(
+    path: Path, switches: Switches, jar: Path | None = None, timeout_seconds: float | None = None
+) -> Diagnosis | None:
     """Return why a file of states that was exported from a trace leaves the spec of its system; None if it does not.
 
     Arguments: as of known_diagnosis. Raises as the check of the file does.
@@ -35,25 +37,31 @@ def known_state_diagnosis(path: Path, switches: Switches, jar: Path | None = Non
     system = system_of(header, source_name(path))
     specs = FlawedSpecs(system, header, source_name(path), switches, jar)
     spec = specs.spec()
-    return _diagnosis(trace, spec, system.interface(spec), lambda: specs.spec(has_probes=True), specs)
+    deadline = diagnosis_deadline(timeout_seconds)
+    return _diagnosis(trace, spec, system.interface(spec), lambda: specs.spec(has_probes=True), specs, deadline)
 
 
-def own_state_diagnosis(path: Path, loaded: MappedSpec) -> Diagnosis | None:
+def own_state_diagnosis(path: Path, loaded: MappedSpec, timeout_seconds: float | None = None) -> Diagnosis | None:
     """Return why a file of states of a spec of the reader's own leaves it; None if it does not.
 
-    Raises as the check of the file does.
+    Arguments: `timeout_seconds`, as of known_diagnosis. Raises as the check of the file does.
     """
 
     def probed() -> Spec:
         return load_own_spec(loaded.files, loaded.system, has_probes=True)
 
-    return _diagnosis(read_itf(path), loaded.spec, loaded.interface, probed, None)
+    deadline = diagnosis_deadline(timeout_seconds)
+    return _diagnosis(read_itf(path), loaded.spec, loaded.interface, probed, None, deadline)
 
 
 def _diagnosis(
-    trace: ItfTrace, spec: Spec, interface: Interface, probed: Callable[[], Spec], specs: FlawedSpecs | None
+    trace: ItfTrace,
+    spec: Spec,
+    interface: Interface,
+    probed: Callable[[], Spec],
+    specs: FlawedSpecs | None,
+    deadline: Deadline,
 ) -> Diagnosis | None:
-    deadline = Deadline(DIAGNOSIS_SECONDS)
     check = StateCheck(trace, spec, interface, deadline)
     try:
         check.run()

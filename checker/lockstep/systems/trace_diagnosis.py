@@ -27,11 +27,16 @@ from lockstep.systems.trace_files import open_or_import, watched
 from lockstep.systems.trace_specs import Switches, system_of
 from lockstep.tla.spec import Spec
 
-#: The time that one diagnosis may take, in seconds.
+#: The most time that one diagnosis may take, in seconds.
 DIAGNOSIS_SECONDS = 20.0
 
 #: The note where that is over too early.
 TOO_LATE = "the time was over before the line was reached again"
+
+
+def diagnosis_deadline(timeout_seconds: float | None) -> Deadline:
+    """Return the end of a diagnosis that begins now, of a trace that may take `timeout_seconds`."""
+    return Deadline(DIAGNOSIS_SECONDS if timeout_seconds is None else min(timeout_seconds, DIAGNOSIS_SECONDS))
 
 
 def diagnosis_or_note(diagnosis: Callable[[], Diagnosis | None]) -> Diagnosis | None:
@@ -48,36 +53,45 @@ def diagnosis_or_note(diagnosis: Callable[[], Diagnosis | None]) -> Diagnosis | 
         return Diagnosis((), (), 0, (f"the cause could not be looked for: {why}",))
 
 
-def known_diagnosis(path: Path, switches: Switches, jar: Path | None = None) -> Diagnosis | None:
+def known_diagnosis(
+    path: Path, switches: Switches, jar: Path | None = None, timeout_seconds: float | None = None
+) -> Diagnosis | None:
     """Return why a trace, or a recording, of a system that lockstep knows leaves the spec; None where it does not.
 
-    Arguments: `switches`, constants that replace the header's; `jar`, the tla2tools that the spec is parsed with.
+    Arguments: `switches`, constants that replace the header's; `jar`, the tla2tools that the spec is parsed with;
+    `timeout_seconds`, the time that the diagnosis may take, where that is less than DIAGNOSIS_SECONDS.
     Raises as the check of the trace does.
     """
     trace = open_or_import(path, silent)[0]
     system = system_of(trace.header, trace.source)
     specs = FlawedSpecs(system, trace.header, trace.source, switches, jar)
     spec = specs.spec()
-    return _diagnosis(trace, spec, system.interface(spec), lambda: specs.spec(has_probes=True), specs)
+    deadline = diagnosis_deadline(timeout_seconds)
+    return _diagnosis(trace, spec, system.interface(spec), lambda: specs.spec(has_probes=True), specs, deadline)
 
 
-def own_diagnosis(path: Path, loaded: MappedSpec) -> Diagnosis | None:
+def own_diagnosis(path: Path, loaded: MappedSpec, timeout_seconds: float | None = None) -> Diagnosis | None:
     """Return why a trace of a spec of the reader's own leaves it, or a log whose lines are steps; None if it does not.
 
-    Raises as the check of the trace does.
+    Arguments: `timeout_seconds`, as of known_diagnosis. Raises as the check of the trace does.
     """
     events = opened_own(path, str(path), loaded.spec, loaded.mapping)
 
     def probed() -> Spec:
         return load_own_spec(loaded.files, loaded.system, has_probes=True)
 
-    return _diagnosis(events, loaded.spec, loaded.interface, probed, None)
+    deadline = diagnosis_deadline(timeout_seconds)
+    return _diagnosis(events, loaded.spec, loaded.interface, probed, None, deadline)
 
 
 def _diagnosis(
-    trace: Events, spec: Spec, interface: Interface, probed: Callable[[], Spec], specs: FlawedSpecs | None
+    trace: Events,
+    spec: Spec,
+    interface: Interface,
+    probed: Callable[[], Spec],
+    specs: FlawedSpecs | None,
+    deadline: Deadline,
 ) -> Diagnosis | None:
-    deadline = Deadline(DIAGNOSIS_SECONDS)
     check = TraceCheck(trace, spec, interface)
     try:
         deviation = find_deviation(watched(trace, None, silent, deadline), check)

@@ -25,7 +25,7 @@ from lockstep.conformance.diagnosis import DeviationCause, Diagnosis
 from lockstep.conformance.json_values import to_tree
 from lockstep.logs.log_deviation import UnexplainedLine
 from lockstep.models.search_result import SpecFiles
-from lockstep.systems import log_diagnosis, state_diagnosis
+from lockstep.systems import trace_diagnosis
 from lockstep.systems.file_check import OwnTraceCheck, own_check
 from lockstep.systems.mapped_spec import MappedSpec, load_mapped_spec
 from lockstep.systems.own_traces import load_own_spec
@@ -260,8 +260,7 @@ def _has(expression: ProbedExpression, cause: DeviationCause, line: int, column:
 def main(form: str, count: str, seed: str) -> None:
     """Write the rows of a sample."""
     warnings.simplefilter("ignore")
-    for module in (log_diagnosis, state_diagnosis):  # other work on the machine is to change nothing
-        module.DIAGNOSIS_SECONDS = 600.0  # type: ignore[attr-defined]  # of either module
+    trace_diagnosis.DIAGNOSIS_SECONDS = 600.0  # other work on the machine is to change nothing
     rows = csv.writer(sys.stdout, lineterminator="\n")
     rows.writerow([field.name for field in fields(PlantedMistake)])
     for row in planted_mistakes(form, int(count), int(seed)):
