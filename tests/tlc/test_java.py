@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
+from lockstep.tla.syntax.sany import standard_module
 from lockstep.tlc import Cause, TlcOptions, ToolMissing, find_java, find_tla2tools, run_tlc
 from lockstep.tlc.java import jar_knows_option
+from lockstep.tlc.newer_tlc import lacking_modules
 from tests.support.places import SPECS
 
 MODULES = SPECS / "tlc"
@@ -98,6 +100,25 @@ def test_a_jar_without_tlc_is_refused(tmp_path: Path, is_archive: bool) -> None:
     if is_archive:
         with zipfile.ZipFile(jar, "w") as archive:
             archive.writestr("readme.txt", "nothing")
+    with pytest.raises(ToolMissing, match="holds no TLC"):
+        find_tla2tools(jar)
+
+
+def test_a_jar_that_takes_the_place_of_another_is_read_anew(tmp_path: Path) -> None:
+    """What a jar holds is kept: an update of it, in the same place, must not be taken for the old one."""
+    jar = tmp_path / "tools.jar"
+    module = "tla2sany/StandardModules/Mine.tla"
+    for text in ("first", "the second"):
+        with zipfile.ZipFile(jar, "w") as archive:
+            archive.writestr("tlc2/TLC.class", "")
+            archive.writestr(module, text)
+        assert [standard_module("Mine", jar) for _ in range(2)] == [text, text]
+        assert [folder.name for folder in lacking_modules(jar)] == ["standard"]
+    with zipfile.ZipFile(jar, "w") as archive:
+        archive.writestr("tlc2/TLC.class", "")
+        archive.writestr("tla2sany/StandardModules/TLCExt.tla", "")
+    assert (standard_module("Mine", jar), lacking_modules(jar)) == (None, [])
+    jar.write_text("no archive")
     with pytest.raises(ToolMissing, match="holds no TLC"):
         find_tla2tools(jar)
 

@@ -66,10 +66,16 @@ def _search_java(environment: Mapping[str, str]) -> Path | None:
 def _java_version(path: Path) -> tuple[str, int]:
     """The version of a launcher: the full text and the major number (8 for 1.8)."""
     try:
-        found = path.stat()
+        file = identity(path)
     except OSError as problem:
         raise ToolMissing(f"{_REQUIRED}; {path} does not run ({problem}); {_INSTALL}") from problem
-    return _ask_version(path, (found.st_ino, found.st_size, found.st_mtime_ns))
+    return _ask_version(path, file)
+
+
+def identity(path: Path) -> tuple[int, ...]:
+    """Return what changes with a file: its inode, size in bytes, and time of change in ns. Raises OSError."""
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @functools.cache
@@ -136,13 +142,19 @@ def _checked_jar(path: Path, source: str) -> Path:
     if not path.is_file():
         raise ToolMissing(f"tla2tools.jar is required; {source} names {path}, which is not a file")
     try:
-        with zipfile.ZipFile(path) as archive:
-            archive.getinfo("tlc2/TLC.class")
+        _refuse_without_tlc(path, identity(path))
     except (zipfile.BadZipFile, KeyError, OSError) as problem:
         raise ToolMissing(
             f"tla2tools.jar is required; {source} names {path}, which holds no TLC ({problem})"
         ) from problem
     return path.resolve()
+
+
+@functools.cache
+def _refuse_without_tlc(jar: Path, file: tuple[int, ...]) -> None:
+    """Raise KeyError where a jar holds no TLC, and as zipfile does; read it once as long as it is the same `file`."""
+    with zipfile.ZipFile(jar) as archive:
+        archive.getinfo("tlc2/TLC.class")
 
 
 def jar_knows_option(jar: Path, option: str) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 from lockstep.base.verdict import Verdict
+from lockstep.tlc.java import identity
 from lockstep.tlc.tlc_result import Cause, SpecError, TlcResult
 
 #: Entries that TLC 2.15 does not know, at the begin of a line, where they are written.
@@ -70,10 +72,15 @@ def lacking_modules(jar: Path) -> list[Path]:
     Arguments: `jar`, a jar that find_tla2tools returned.
     Returns no folder where it lacks none.
     """
+    return [_FOLDER] if _lacks_modules(jar, identity(jar)) else []
+
+
+@functools.cache
+def _lacks_modules(jar: Path, file: tuple[int, ...]) -> bool:
+    """Return whether a jar lacks one of the modules, asked once as long as it is the same `file`."""
     with zipfile.ZipFile(jar) as archive:
         there = set(archive.namelist())
-    lacks = any(f"tla2sany/StandardModules/{file.name}" not in there for file in _FOLDER.glob("*.tla"))
-    return [_FOLDER] if lacks else []
+    return any(f"tla2sany/StandardModules/{module.name}" not in there for module in _FOLDER.glob("*.tla"))
 
 
 def explain_missing_operator(result: TlcResult, jar: Path) -> TlcResult:

@@ -19,6 +19,7 @@ Source: util.UniqueString, tlc2.tool.impl.ModelConfig, tla2sany.modanalyzer.Spec
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -74,6 +75,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
             yield kind, match[0]
 
 
+@functools.lru_cache(maxsize=200)  # the models of a spec share its modules, and all share the standard ones
 def _read(text: str) -> _ModuleWords:
     """Read the module of a file, with those within it; what stands before and behind it is passed over."""
     outermost = _ModuleWords()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import zipfile
@@ -15,7 +16,7 @@ from lockstep.base.interrupts import deferred_interrupts
 from lockstep.base.scratch import disk_full_reason, scratch
 from lockstep.base.spelling import did_you_mean
 from lockstep.tla.syntax.standard_modules import STANDARD
-from lockstep.tlc.java import find_java, find_tla2tools
+from lockstep.tlc.java import find_java, find_tla2tools, identity
 from lockstep.tlc.module_files import ModuleFile, project_files
 from lockstep.tlc.newer_tlc import lacking_modules
 from lockstep.tlc.supervised_process import Budget, ProcessEnd, ToolDied, killed_by, run_supervised
@@ -47,6 +48,12 @@ def standard_module(name: str, jar: str | Path | None = None) -> str | None:
         ToolMissing: if there is no jar.
     """
     tools = find_tla2tools(None if jar is None else Path(jar))
+    return _module_in(tools, identity(tools), name)
+
+
+@functools.lru_cache(maxsize=100)
+def _module_in(tools: Path, file: tuple[int, ...], name: str) -> str | None:
+    """Read a standard module of a jar, once as long as that is the same `file`."""
     with zipfile.ZipFile(tools) as archive:
         try:
             return archive.read(f"tla2sany/StandardModules/{name}.tla").decode("utf-8", errors="replace")
