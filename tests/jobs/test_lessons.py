@@ -30,7 +30,7 @@ SWITCHES = {
 FLAWS = {re.sub(r"(?<!^)(?=[A-Z])", "_", flaw).lower(): flaw for flaw in SWITCHES}
 
 #: Lessons whose commands each run takes.
-BY_DAY = [LESSONS / f"{name}.md" for name in ("late_truncate", "snapshot_regress")]
+BY_DAY = [LESSONS / "prior_term_commit.md"]
 
 
 def recorded_flaws() -> set[str]:

@@ -20,6 +20,7 @@ from lockstep.models.search_result import SpecFiles
 from lockstep.systems.file_check import OwnTraceCheck, own_check
 from lockstep.trace.json_lines import TraceError
 from tests.support.logs.backup_service import EXAMPLE
+from tests.support.sampling import sampled
 
 TELEMETRY = EXAMPLE / "telemetry"
 RIGHT, HASTY = TELEMETRY / "right.otlp.jsonl", TELEMETRY / "hasty.otlp.jsonl"
@@ -56,13 +57,11 @@ def test_a_span_that_ends_too_early_is_refuted_with_the_line_of_its_request(prim
     assert "resourceSpans" in line
 
 
-def test_the_order_of_requests_says_nothing(primary_backup: OwnTraceCheck, tmp_path: Path) -> None:
-    for path in (RIGHT, HASTY):
-        lines = path.read_text().splitlines()
-        random.Random(1).shuffle(lines)
-        assert summary(primary_backup.check_logs(written(tmp_path, lines))) == summary(
-            primary_backup.check_logs([path])
-        )
+@pytest.mark.parametrize("path", sampled([RIGHT, HASTY], [RIGHT]), ids=lambda path: path.stem)
+def test_the_order_of_requests_says_nothing(path: Path, primary_backup: OwnTraceCheck, tmp_path: Path) -> None:
+    lines = path.read_text().splitlines()
+    random.Random(1).shuffle(lines)
+    assert summary(primary_backup.check_logs(written(tmp_path, lines))) == summary(primary_backup.check_logs([path]))
 
 
 def test_lines_of_other_signals_are_noise(primary_backup: OwnTraceCheck, tmp_path: Path) -> None:

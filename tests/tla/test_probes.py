@@ -16,6 +16,7 @@ from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.probed_values import LikeEvaluation, OtherOutcome
 from lockstep.trace.trace_reader import read_trace
 from tests.scripts.counterexamples.tool import counterexamples
+from tests.support.sampling import sampled
 
 MODULE = r"""
 ---- MODULE Probed ----
@@ -123,7 +124,7 @@ def test_a_rule_may_be_another_one_only_where_two_numbers_are_in_the_same_order(
     assert taken(spec, 2, OtherOutcome(number, like=LikeEvaluation(False)))["n"] == 2
 
 
-@pytest.mark.parametrize("switch", ["LateTruncate", "TruncatedTail"])
+@pytest.mark.parametrize("switch", sampled(["LateTruncate", "TruncatedTail"], ["LateTruncate"]))
 def test_a_spec_with_probes_takes_the_steps_of_the_one_without(switch: str) -> None:
     (row,) = (each for each in counterexamples() if each.switch == switch)
     verdicts = []

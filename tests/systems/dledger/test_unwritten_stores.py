@@ -19,6 +19,7 @@ from lockstep.systems.file_check import check
 from lockstep.systems.merged_files import MergedFiles
 from lockstep.systems.node_recorder import MergeOptions
 from tests.support.places import TESTS
+from tests.support.sampling import sampled
 from tests.support.systems.split_recordings import lines_of, split
 
 KILLED = {"append": "dledger-0.3.2-killed_in_append", "truncate": "dledger-0.2.7-killed_in_truncate"}
@@ -46,7 +47,7 @@ def recovered_again(lines: list[Line]) -> Line:
     return next(line for line in lines if (line["kind"], line.get("node"), line.get("inc")) == ("recovered", NODE, 2))
 
 
-@pytest.mark.parametrize("call", KILLED)
+@pytest.mark.parametrize("call", sampled(KILLED, ["append"]))
 def test_an_entry_whose_line_a_killed_node_did_not_write_is_added(call: str, tmp_path: Path) -> None:
     whole = unpacked(KILLED[call], tmp_path)
     assert check(whole).verdict is Verdict.VIOLATED
