@@ -74,7 +74,7 @@ def written(path: Path, header: Header, events: Sequence[Event]) -> Path:
 # ---- Flaws ----
 
 
-@pytest.mark.parametrize("switch", sampled(ROWS, ("TruncatedTail", "SnapshotRegress")))
+@pytest.mark.parametrize("switch", sampled(ROWS, ("TruncatedTail", "CommitPastEnd")))
 def test_the_flaw_of_a_counterexample_is_named_first(switch: str) -> None:
     first = diagnosed(ROWS[switch].path, **REPAIRED).causes[0]
     assert first.kind == "flaws"

@@ -105,7 +105,7 @@ def test_a_jar_without_tlc_is_refused(tmp_path: Path, is_archive: bool) -> None:
 
 
 def test_a_jar_that_takes_the_place_of_another_is_read_anew(tmp_path: Path) -> None:
-    """What a jar holds is kept: an update of it, in the same place, must not be taken for the old one."""
+    """The content of a jar is kept: an update of it, in the same place, must not be taken for the old one."""
     jar = tmp_path / "tools.jar"
     module = "tla2sany/StandardModules/Mine.tla"
     for text in ("first", "the second"):

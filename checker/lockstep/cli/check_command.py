@@ -47,7 +47,7 @@ Check: TypeAlias = "Callable[[Sequence[Path | MissingTrace]], Iterator[TraceVerd
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     help="Seconds for each trace, or the logs of one system; after that it is inconclusive (default: no limit). The "
-    "search for its cause may take as long once more.",
+    "search for the cause of a finding may take as long again, at most 20 seconds, once the spec is loaded.",
 )
 @click.option(
     "--strict",
@@ -63,7 +63,7 @@ Check: TypeAlias = "Callable[[Sequence[Path | MissingTrace]], Iterator[TraceVerd
 )
 @diagnosis_option(
     "Name the flaw, or the expression of the spec, that would make a trace fit which leaves the spec. Takes up to "
-    "20 seconds for each of the first five."
+    "20 seconds, or --timeout if that is less, for each of the first five."
 )
 @click.option(
     "--format",

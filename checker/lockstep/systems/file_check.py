@@ -82,8 +82,8 @@ class KnownTraceCheck:
     """The check of traces whose header names a system that lockstep knows.
 
     A recording, or a log of such a system, is imported first; the logs of nodes that cannot be are checked for what
-    their lines establish. `switches` are constants that replace the header's; `jar`
-    is the tla2tools that the spec is parsed with. A trace may take `timeout_seconds`. TLC takes the steps if they are
+    their lines establish. `switches` are constants that replace the header's; `jar` is the tla2tools that the spec is
+    parsed with. A trace may take `timeout_seconds`, and its diagnosis as long again. TLC takes the steps if they are
     `by_tlc`; where the compiled spec takes them, `say` is called with the progress, and `listener` after each event,
     and the verdict has what the trace reaches if it `covers` that.
     """
@@ -240,8 +240,8 @@ def notes_on(
 class OwnTraceCheck:
     """The check of traces, or with a mapping of logs, against a spec of the reader's own.
 
-    A trace, or the logs of one system, may take `timeout_seconds`; logs are
-    checked strictly if they do not pass where some explanation of them fails a property. TLC takes the steps where the
+    A trace, or the logs of one system, may take `timeout_seconds`, and its diagnosis as long again; logs are checked
+    strictly if they do not pass where some explanation of them fails a property. TLC takes the steps where the
     spec is `parsed` for it; where the compiled spec takes them, `say` is called with the progress, and `listener` after
     each event, and the verdict has what the trace, or an explanation of the logs, reaches if the check `covers` that.
     """

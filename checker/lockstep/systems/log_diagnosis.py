@@ -32,10 +32,10 @@ def log_diagnosis(
     Arguments: `on_way`, called with that reason, and with each that was the best before it; `timeout_seconds`, the
     time that the diagnosis may take, where that is less than DIAGNOSIS_SECONDS.
     """
+    probed = load_own_spec(loaded.files, loaded.system, has_probes=True)
     limit = SearchLimit(diagnosis_deadline(timeout_seconds))
     hidden = {} if loaded.mapping is None else loaded.mapping.hidden
     lines = LineSteps(loaded.spec, loaded.interface, hidden, deadline=limit.deadline)
-    probed = load_own_spec(loaded.files, loaded.system, has_probes=True)
     begins_as_init = loaded.logs is not None and loaded.logs.start is None and len(lines.starts()) == 1
     best, events = list[DeviationCause](), 0
     for ways in refuted.reasons:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from lockstep.base.deadline import Deadline
@@ -36,9 +35,8 @@ def known_state_diagnosis(
     header = header_of_states(trace, source_name(path))
     system = system_of(header, source_name(path))
     specs = FlawedSpecs(system, header, source_name(path), switches, jar)
-    spec = specs.spec()
-    deadline = diagnosis_deadline(timeout_seconds)
-    return _diagnosis(trace, spec, system.interface(spec), lambda: specs.spec(has_probes=True), specs, deadline)
+    spec, probed = specs.spec(), specs.spec(has_probes=True)
+    return _diagnosis(trace, spec, system.interface(spec), probed, specs, diagnosis_deadline(timeout_seconds))
 
 
 def own_state_diagnosis(path: Path, loaded: MappedSpec, timeout_seconds: float | None = None) -> Diagnosis | None:
@@ -46,19 +44,17 @@ def own_state_diagnosis(path: Path, loaded: MappedSpec, timeout_seconds: float |
 
     Arguments: `timeout_seconds`, as of known_diagnosis. Raises as the check of the file does.
     """
-
-    def probed() -> Spec:
-        return load_own_spec(loaded.files, loaded.system, has_probes=True)
-
+    trace = read_itf(path)
+    probed = load_own_spec(loaded.files, loaded.system, has_probes=True)
     deadline = diagnosis_deadline(timeout_seconds)
-    return _diagnosis(read_itf(path), loaded.spec, loaded.interface, probed, None, deadline)
+    return _diagnosis(trace, loaded.spec, loaded.interface, probed, None, deadline)
 
 
 def _diagnosis(
     trace: ItfTrace,
     spec: Spec,
     interface: Interface,
-    probed: Callable[[], Spec],
+    probed: Spec,
     specs: FlawedSpecs | None,
     deadline: Deadline,
 ) -> Diagnosis | None:
@@ -72,9 +68,9 @@ def _diagnosis(
     limit = SearchLimit(deadline)
     behaviour, causes = StateBehaviour(check, check.refused, limit), list[DeviationCause]()
     if check.refused.before is None:
-        causes += initial_state_causes(behaviour, probed(), limit)
+        causes += initial_state_causes(behaviour, probed, limit)
         return Diagnosis(likeliest(causes, COMPUTED), (), 1, tuple(limit.notes))
-    changed = changed_steps(behaviour, probed(), frozenset(specs.flaws if specs is not None else ()))
+    changed = changed_steps(behaviour, probed, frozenset(specs.flaws if specs is not None else ()))
     if specs is not None and changed:
         deviation, steps, _ = changed[0]
         causes += specs.causes(FlawTrials(deviation, steps, limit), behaviour.check)

@@ -35,7 +35,7 @@ TOO_LATE = "the time was over before the line was reached again"
 
 
 def diagnosis_deadline(timeout_seconds: float | None) -> Deadline:
-    """Return the end of a diagnosis that begins now, of a trace that may take `timeout_seconds`."""
+    """Return the end of a diagnosis that begins now, its spec loaded, of a trace that may take `timeout_seconds`."""
     return Deadline(DIAGNOSIS_SECONDS if timeout_seconds is None else min(timeout_seconds, DIAGNOSIS_SECONDS))
 
 
@@ -65,9 +65,8 @@ def known_diagnosis(
     trace = open_or_import(path, silent)[0]
     system = system_of(trace.header, trace.source)
     specs = FlawedSpecs(system, trace.header, trace.source, switches, jar)
-    spec = specs.spec()
-    deadline = diagnosis_deadline(timeout_seconds)
-    return _diagnosis(trace, spec, system.interface(spec), lambda: specs.spec(has_probes=True), specs, deadline)
+    spec, probed = specs.spec(), specs.spec(has_probes=True)
+    return _diagnosis(trace, spec, system.interface(spec), probed, specs, diagnosis_deadline(timeout_seconds))
 
 
 def own_diagnosis(path: Path, loaded: MappedSpec, timeout_seconds: float | None = None) -> Diagnosis | None:
@@ -76,10 +75,7 @@ def own_diagnosis(path: Path, loaded: MappedSpec, timeout_seconds: float | None 
     Arguments: `timeout_seconds`, as of known_diagnosis. Raises as the check of the trace does.
     """
     events = opened_own(path, str(path), loaded.spec, loaded.mapping)
-
-    def probed() -> Spec:
-        return load_own_spec(loaded.files, loaded.system, has_probes=True)
-
+    probed = load_own_spec(loaded.files, loaded.system, has_probes=True)
     deadline = diagnosis_deadline(timeout_seconds)
     return _diagnosis(events, loaded.spec, loaded.interface, probed, None, deadline)
 
@@ -88,7 +84,7 @@ def _diagnosis(
     trace: Events,
     spec: Spec,
     interface: Interface,
-    probed: Callable[[], Spec],
+    probed: Spec,
     specs: FlawedSpecs | None,
     deadline: Deadline,
 ) -> Diagnosis | None:
@@ -99,7 +95,7 @@ def _diagnosis(
         return Diagnosis((), (), 0, (TOO_LATE,))
     if deviation is None:
         return None
-    steps, known = ChangedSteps(check, probed(), frozenset(specs.flaws if specs else ())), list[DeviationCause]()
+    steps, known = ChangedSteps(check, probed, frozenset(specs.flaws if specs else ())), list[DeviationCause]()
     limit = SearchLimit(deadline)
     past = deviation.past(check)
     if specs is not None:

@@ -22,7 +22,7 @@ from lockstep.jobs.play.play_session import Visit
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.trace_specs import compiled, spec_hash
 from lockstep.tla.spec import Spec
-from lockstep.tla.syntax.cfg import read_cfg
+from lockstep.tla.syntax.tree import Location
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, format_value, sort_key
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines
@@ -190,12 +190,20 @@ def _as_json(value: Value, check: TraceCheck) -> object:
     return tree
 
 
-def _replaced(game: Game) -> str:
-    """Return the end of a message: the definitions that a model's cfg replaces, which no header of a trace can name."""
-    if not game.model or game.source is None:
-        return ""
-    replaced = read_cfg(game.source.cfg).substitutions
-    return f"; the cfg of {game.name} replaces {', '.join(replaced)}, as no trace can" if replaced else ""
+def _replaced(game: Game, spec: Spec) -> str:
+    """Return the end of a message: what a model's cfg replaces by another definition than the spec of traces has.
+
+    A definition that is TRUE there is a bound for models, which only takes steps away.
+    """
+    here = game.session.spec.bodies
+    places = {name: place for name, place in spec.bodies.items() if here.get(name, place) != place}
+    names = [name for name, place in places.items() if not _is_true(game.context.texts.get(place.module, ""), place)]
+    return f"; the model defines {', '.join(names)} otherwise" if names else ""
+
+
+def _is_true(text: str, place: Location) -> bool:
+    lines = text.splitlines()[place.line - 1 : place.end_line]
+    return len(lines) == 1 and lines[0][place.column - 1 : place.end_column] == "TRUE"
 
 
 def _notes(game: Game, path: Sequence[Visit], spec: Spec, verdict: TraceVerdict) -> Iterator[str]:
@@ -203,7 +211,7 @@ def _notes(game: Game, path: Sequence[Visit], spec: Spec, verdict: TraceVerdict)
     if verdict.deviation is not None:
         found = verdict.deviation
         step = f"step {found.seq + 1}, {found.action} ({found.code} {found.name})"
-        raise NoTraceError(f"the spec that traces are checked against does not allow {step}{_replaced(game)}")
+        raise NoTraceError(f"the spec that traces are checked against does not allow {step}{_replaced(game, spec)}")
     here: dict[str, int] = {}
     for visit in path:
         for name in sorted(visit.failed):
@@ -219,6 +227,6 @@ def _notes(game: Game, path: Sequence[Visit], spec: Spec, verdict: TraceVerdict)
     differing = sorted(name for name in own if name in common and there.get(name) != common[name])
     if differing:
         problem = f"the check of the trace finds {differing[0]} false at another step than this session"
-        raise NoTraceError(problem + _replaced(game))
+        raise NoTraceError(problem + _replaced(game, spec))
     for name in sorted(there.keys() - here.keys()):
         yield f"note: `lockstep check` finds {name} false after step {there[name]}; this model's cfg does not have it"
